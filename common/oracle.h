@@ -1,0 +1,78 @@
+/*
+ * oracle.h - the reference: every operation of docs/spec.md in plain C.
+ *
+ * Binary64, fixed order, no libm: the same bits everywhere. Rows may be
+ * computed by several threads; a row is one thread's, so bits do not change.
+ * Two faces:
+ *   mla_oracle_run    computes the operation and writes the outputs, rounded
+ *                     once to their types: what the "ref" backend does
+ *   mla_expect        computes unrounded answers for all or some rows, and
+ *                     with them the quantities from which the error budget of
+ *                     any declared arithmetic follows: what the judge uses
+ * Arguments are trusted (problem_check.h checks). Tensors are in host memory.
+ * These functions allocate; they fail only with OUT_OF_MEMORY.
+ */
+#ifndef MLA_ORACLE_H
+#define MLA_ORACLE_H
+
+#include "mla/mla.h"
+
+/* num_splits: decode in that many parts, merged (0 and 1: in one). */
+mla_status mla_oracle_run(const mla_problem *problem, const mla_limits *limits,
+                          const mla_args *args, mla_error *err);
+
+/* Rows of the outputs to compute. A row of [N,H,*] is token * H + head; of
+   other outputs the flattened index of all axes but the last. */
+typedef struct mla_selection {
+  int64_t count;      /* 0: all rows */
+  const int64_t *row; /* ascending; kept by the caller until freed */
+} mla_selection;
+
+typedef struct mla_expected mla_expected;
+
+/*
+ * How the backend under judgement rounds what the reference must emulate
+ * (dequantisation, q_round); the budget's roundoffs come later. NULL: zeros.
+ */
+mla_status mla_expect(const mla_problem *problem, const mla_args *args,
+                      const mla_selection *selection,
+                      const mla_numerics *emulate, mla_expected **expected,
+                      mla_error *err);
+void mla_expected_free(mla_expected *expected);
+
+/* One output tensor of an expectation. */
+typedef struct mla_expected_view {
+  int32_t slot;
+  int64_t rows; /* value: [rows][width]; lse: width 1 */
+  int64_t width;
+  const int64_t *row_index; /* row r is this row of the output; NULL: r */
+  const double *value;      /* NULL when exact */
+  /* Writers and copies: the bytes the whole tensor must hold, gaps between
+     strides included, compared byte for byte. */
+  const unsigned char *bytes;
+  int64_t byte_count;
+} mla_expected_view;
+
+int32_t mla_expected_count(const mla_expected *expected);
+mla_expected_view mla_expected_at(const mla_expected *expected, int32_t i);
+/* The allowed error of each value of output i; budget: [rows][width]. */
+void mla_expected_budget(const mla_expected *expected, int32_t i,
+                         const mla_numerics *numerics, double *budget);
+
+/*
+ * The arrays an expectation consists of, to keep it in a file and restore it:
+ * array k has a stable name; data is NULL past the last.
+ */
+typedef struct mla_expected_array {
+  const char *name;
+  double *data; /* or bytes, when byte_count is not 0 */
+  int64_t count;
+  int64_t byte_count;
+} mla_expected_array;
+mla_expected_array mla_expected_array_at(mla_expected *expected, int32_t k);
+/* An expectation of the right shape whose arrays wait to be filled. */
+mla_status mla_expected_alloc(const mla_problem *problem, const mla_args *args,
+                              const mla_selection *selection,
+                              mla_expected **expected, mla_error *err);
+
+#endif
