@@ -11,17 +11,23 @@
 
 #include "mla/mla.h"
 
-/* Element `index` of an array; MLA_I4 counts nibbles. */
+/*
+ * Element `index` of an array; MLA_I4 counts nibbles. No alignment is needed.
+ * Integer types: put rounds to nearest even and clips to the range, which for
+ * writers of MLA_I8 and MLA_I4 is +-127 and +-7; NaN becomes 0.
+ * MLA_E8M0: what is below 2^-127 becomes 2^-127; a negative scale is NaN.
+ */
 double mla_get(const void *data, int32_t dtype, int64_t index);
 void mla_put(void *data, int32_t dtype, int64_t index, double value);
 
+/* Integer types, exactly; put keeps the low bits of what does not fit. */
 int64_t mla_get_int(const void *data, int32_t dtype, int64_t index);
 void mla_put_int(void *data, int32_t dtype, int64_t index, int64_t value);
 
 /* What reading back after mla_put would give. */
 double mla_round_to(int32_t dtype, double value);
 
-/* Codes of the narrow types. */
+/* Codes of types of at most 32 bits (integers in two's complement). */
 uint32_t mla_encode(int32_t dtype, double value);
 double mla_decode(int32_t dtype, uint32_t code);
 
