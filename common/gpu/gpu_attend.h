@@ -1,0 +1,193 @@
+/*
+ * gpu_attend.h - one query row a wave over a range of keys, portable.
+ *
+ * Serves decode (keys in a paged cache, values their first columns or a cache
+ * of their own) and prefill in its absorbed form (context in the cache, new
+ * tokens dense). A block takes the rows of up to waves-per-block heads of one
+ * token that share a kv head; keys pass through shared memory in tiles.
+ * Every (token, head, split) gives a partial result; gpu_merge.h joins them.
+ * Split bounds follow from the row's own length alone, so a row's bits do not
+ * depend on its batch mates.
+ */
+#ifndef MLA_GPU_ATTEND_H
+#define MLA_GPU_ATTEND_H
+
+#include "gpu_num.h"
+
+enum { MLA_ATTEND_THREADS = 256, MLA_ATTEND_MAX_SPLITS = 16 };
+
+typedef struct mla_attend_args {
+  const void *q; /* element (t, h, d) at t * q_token + h * q_head + d */
+  int64_t q_token, q_head;
+  int q_dtype;
+  const void *cache, *v_cache; /* v_cache NULL: values are keys' start */
+  int64_t k_block, k_row, k_head, v_block, v_row, v_head;
+  const int32_t *table;
+  int64_t table_row;
+  const void *new_c, *new_r; /* prefill: this step's latents; NULL: none */
+  int64_t new_c_row, new_r_row;
+  const int32_t *seq_lens;
+  int64_t seq_lens_step;
+  const int32_t *start;
+  int64_t start_step;
+  int requests, heads, kv_heads, block_size;
+  int dk, dv, latent; /* latent: columns of a new row that are in new_c */
+  int token0;         /* first token of this launch */
+  int tokens;         /* rows of q there are */
+  int causal, tile;
+  float scale, cap;
+  float *part_out; /* [token - token0][head][split][dv] */
+  float *part_lse; /* [token - token0][head][split] */
+  int splits;      /* width of part_*: at most MLA_ATTEND_MAX_SPLITS */
+} mla_attend_args;
+
+/* Keys a split takes of a row that sees n: a multiple of 512. */
+MLA_DEV int mla_split_keys(int n, int splits) {
+  int per = 512;
+  while ((int64_t)per * splits < n) per *= 2;
+  return per;
+}
+
+/* The request of a token; -1 past the last. */
+MLA_DEV int mla_request_of(const mla_attend_args &a, int token) {
+  int lo = 0, hi = a.requests;
+  if (token >= a.start[a.requests * a.start_step]) return -1;
+  while (hi - lo > 1) {
+    int mid = (lo + hi) / 2;
+    if (a.start[mid * a.start_step] <= token)
+      lo = mid;
+    else
+      hi = mid;
+  }
+  return lo;
+}
+
+typedef struct mla_attend_row {
+  int request, first; /* first: the request's first token */
+  int context;        /* keys in the cache; later ones are new rows */
+  int visible;
+} mla_attend_row;
+
+MLA_DEV mla_attend_row mla_row_of(const mla_attend_args &a, int token) {
+  mla_attend_row r = {mla_request_of(a, token), 0, 0, 0};
+  if (r.request < 0) return r;
+  r.first = a.start[r.request * a.start_step];
+  int queries = a.start[(r.request + 1) * a.start_step] - r.first;
+  int seq = a.seq_lens[r.request * a.seq_lens_step];
+  r.context = a.new_c ? seq - queries : seq;
+  r.visible = a.causal ? seq - queries + (token - r.first) + 1 : seq;
+  if (r.visible < 0) r.visible = 0;
+  return r;
+}
+
+/* Column d of key (or value) j, wherever it lies. */
+template <int DT>
+MLA_DEV float mla_key_at(const mla_attend_args &a, const mla_attend_row &r,
+                         const void *base, int64_t block, int64_t row,
+                         int64_t head, int j, int d) {
+  if (j < r.context) {
+    int64_t id = a.table[r.request * a.table_row + j / a.block_size];
+    return mla_elem<DT>::load(base,
+                              id * block + (j % a.block_size) * row + head + d);
+  }
+  int64_t t = r.first + (j - r.context);
+  if (d < a.latent) return mla_elem<DT>::load(a.new_c, t * a.new_c_row + d);
+  return mla_elem<DT>::load(a.new_r, t * a.new_r_row + d - a.latent);
+}
+
+template <int DT>
+MLA_DEV void mla_load_tile(const mla_attend_args &a, const mla_attend_row &r,
+                           const void *base, int64_t block, int64_t row,
+                           int64_t head, int j0, int n, int width, float *to) {
+  for (int i = MLA_TID; i < n * width; i += MLA_ATTEND_THREADS)
+    to[i] =
+        mla_key_at<DT>(a, r, base, block, row, head, j0 + i / width, i % width);
+}
+
+/* Scores of a tile for one wave's row, tile at most the wave's width. */
+MLA_DEV float mla_tile_scores(const mla_attend_args &a, const float *q,
+                              const float *k, int n) {
+  float mine = MLA_NEG_INF;
+  for (int j = 0; j < n; j++) {
+    float s = 0;
+    for (int d = MLA_LANE; d < a.dk; d += MLA_WAVE) s += q[d] * k[j * a.dk + d];
+    s = mla_wave_sum(s) * a.scale;
+    if (a.cap > 0) s = a.cap * tanhf(s / a.cap);
+    if (MLA_LANE == j) mine = s;
+  }
+  return mine;
+}
+
+/*
+ * Grid: x token, y kv head x head group, z split. Shared: q of the block's
+ * waves, a tile of keys and, with v_cache, a tile of values. C: columns of
+ * dv a lane holds.
+ */
+template <int DT, int C>
+MLA_KERNEL mla_attend_partial(mla_attend_args a) {
+  MLA_DYNAMIC_SHARED(float, shared);
+  const int waves = MLA_ATTEND_THREADS / MLA_WAVE;
+  const int group = a.heads / a.kv_heads;
+  const int groups = (group + waves - 1) / waves;
+  const int kv_head = (int)blockIdx.y / groups;
+  const int in_group = (int)blockIdx.y % groups * waves + MLA_WAVE_ID;
+  const int head = kv_head * group + in_group;
+  const int local = (int)blockIdx.x, token = a.token0 + local;
+  const int split = (int)blockIdx.z;
+  float *q = shared + MLA_WAVE_ID * a.dk;
+  float *k_tile = shared + waves * a.dk;
+  float *v_tile = a.v_cache ? k_tile + a.tile * a.dk : k_tile;
+  const int v_width = a.v_cache ? a.dv : a.dk;
+  const mla_attend_row r = mla_row_of(a, token);
+  if (r.request < 0) return;
+  const int per = mla_split_keys(r.visible, a.splits);
+  const int lo = split * per;
+  const int hi = lo + per < r.visible ? lo + per : r.visible;
+  if (in_group < group)
+    for (int d = MLA_LANE; d < a.dk; d += MLA_WAVE)
+      q[d] =
+          mla_load_any(a.q, a.q_dtype, token * a.q_token + head * a.q_head + d);
+  else
+    for (int d = MLA_LANE; d < a.dk; d += MLA_WAVE) q[d] = 0;
+  float acc[C], top = MLA_NEG_INF, total = 0;
+  for (int c = 0; c < C; c++) acc[c] = 0;
+  for (int j0 = lo; j0 < hi; j0 += a.tile) {
+    const int n = hi - j0 < a.tile ? hi - j0 : a.tile;
+    MLA_BARRIER();
+    mla_load_tile<DT>(a, r, a.cache, a.k_block, a.k_row, kv_head * a.k_head, j0,
+                      n, a.dk, k_tile);
+    if (a.v_cache)
+      mla_load_tile<DT>(a, r, a.v_cache, a.v_block, a.v_row, kv_head * a.v_head,
+                        j0, n, a.dv, v_tile);
+    MLA_BARRIER();
+    const float s = mla_tile_scores(a, q, k_tile, n);
+    const float tile_top = mla_wave_max(s);
+    const float new_top = fmaxf(top, tile_top);
+    /* All -inf so far (a score of -inf is lawful): nothing to add yet. */
+    const float base = new_top == MLA_NEG_INF ? 0.0f : new_top;
+    const float p = MLA_LANE < n ? expf(s - base) : 0.0f;
+    const float keep = expf(top - base);
+    total = total * keep + mla_wave_sum(p);
+    /* A tile's sum first: additions to acc stay few. */
+    for (int c = 0; c < C; c++) {
+      const int d = c * MLA_WAVE + MLA_LANE;
+      float sum = 0;
+      for (int j = 0; j < n; j++) {
+        const float pj = MLA_SHFL(p, j);
+        if (d < a.dv) sum += pj * v_tile[j * v_width + d];
+      }
+      acc[c] = acc[c] * keep + sum;
+    }
+    top = new_top;
+  }
+  if (in_group >= group) return;
+  const int64_t row = ((int64_t)local * a.heads + head) * a.splits + split;
+  const int empty = lo >= hi;
+  for (int c = 0; c < C; c++) {
+    const int d = c * MLA_WAVE + MLA_LANE;
+    if (d < a.dv) a.part_out[row * a.dv + d] = empty ? 0.0f : acc[c] / total;
+  }
+  if (MLA_LANE == 0) a.part_lse[row] = empty ? MLA_NEG_INF : top + logf(total);
+}
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * gpu_host.h - what the host files of a device backend share.
+ */
+#ifndef MLA_GPU_HOST_H
+#define MLA_GPU_HOST_H
+
+#include "error.h"
+#include "gpu_rt.h"
+#include "mla/mla.h"
+
+struct mla_handle {
+  int32_t device;
+  int32_t units;        /* SMs, CUs */
+  int32_t wave;         /* lanes that run in step */
+  int32_t shared_bytes; /* a block may have, opted in */
+  int32_t major, minor; /* compute capability, or gfx */
+};
+
+struct mla_backend_plan {
+  mla_handle *handle;
+  mla_problem problem;
+  mla_limits limits;
+  uint64_t workspace_bytes;
+};
+
+/* One run: the plan, the tensors and where to enqueue. */
+struct mla_gpu_call {
+  const mla_backend_plan *plan;
+  const mla_problem *p;
+  const mla_args *args;
+  unsigned char *workspace;
+  mla_rt_stream stream;
+  mla_error *err;
+};
+
+/* A failed call as status: the platform's code, its name, what was done. */
+static inline mla_status mla_gpu_fail(mla_error *err, mla_rt_error code,
+                                      const char *what) {
+  mla_status st = code == MLA_RT(ErrorMemoryAllocation) ? MLA_OUT_OF_MEMORY
+                                                        : MLA_DEVICE_ERROR;
+  mla_fail(err, st, what, "%s failed: %s (%s)", what,
+           MLA_RT(GetErrorName)(code), MLA_RT(GetErrorString)(code));
+  if (err) err->backend_code = (int64_t)code;
+  return st;
+}
+
+static inline mla_status mla_gpu_check(mla_error *err, mla_rt_error code,
+                                       const char *what) {
+  return code == MLA_RT(Success) ? MLA_OK : mla_gpu_fail(err, code, what);
+}
+
+static inline mla_status mla_gpu_launched(const mla_gpu_call *c,
+                                          const char *kernel) {
+  return mla_gpu_check(c->err, MLA_RT(GetLastError)(), kernel);
+}
+
+#endif

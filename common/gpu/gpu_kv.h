@@ -1,0 +1,93 @@
+/*
+ * gpu_kv.h - cache writes, gathers and block copies, one element a thread
+ * after another. All index arithmetic is 64-bit.
+ */
+#ifndef MLA_GPU_KV_H
+#define MLA_GPU_KV_H
+
+#include "gpu_num.h"
+
+enum { MLA_KV_THREADS = 256 };
+
+typedef struct mla_kv_args {
+  void *cache;
+  int64_t block, row, capacity; /* strides; slots in all */
+  int cache_dtype, block_size;
+  const void *kv_c, *k_pe; /* kv_write: sources, of dtype io_dtype */
+  int64_t c_row, r_row;
+  const int64_t *slots;
+  int64_t slots_step;
+  void *dst; /* kv_read */
+  int64_t dst_row;
+  int io_dtype;
+  const int32_t *table, *cu, *starts;
+  int64_t table_row, cu_step, starts_step;
+  int requests, latent, width;
+  const void *src; /* kv_copy */
+  int64_t src_block, src_row;
+  const int64_t *pairs;
+  int64_t pairs_row;
+} mla_kv_args;
+
+/* Grid: x token. */
+MLA_KERNEL mla_kv_write_rows(mla_kv_args a) {
+  const int64_t t = blockIdx.x;
+  const int64_t slot = a.slots[t * a.slots_step];
+  if (slot < 0 || slot >= a.capacity) return;
+  const int64_t at =
+      slot / a.block_size * a.block + slot % a.block_size * a.row;
+  for (int d = MLA_TID; d < a.width; d += MLA_KV_THREADS) {
+    float v = d < a.latent ? mla_load_any(a.kv_c, a.io_dtype, t * a.c_row + d)
+                           : mla_load_any(a.k_pe, a.io_dtype,
+                                          t * a.r_row + d - a.latent);
+    mla_store_any(a.cache, a.cache_dtype, at + d, v);
+  }
+}
+
+/* The request of gathered token t: cu[b] <= t < cu[b + 1]; -1 past all. */
+MLA_DEV int mla_gather_request(const mla_kv_args &a, int64_t t) {
+  int lo = 0, hi = a.requests;
+  if (t >= a.cu[a.requests * a.cu_step]) return -1;
+  while (hi - lo > 1) {
+    int mid = (lo + hi) / 2;
+    if (a.cu[mid * a.cu_step] <= t)
+      lo = mid;
+    else
+      hi = mid;
+  }
+  return lo;
+}
+
+/* Grid: x row of dst. */
+MLA_KERNEL mla_kv_read_rows(mla_kv_args a) {
+  const int64_t t = blockIdx.x;
+  const int b = mla_gather_request(a, t);
+  if (b < 0) return;
+  int64_t j = t - a.cu[b * a.cu_step];
+  if (a.starts) j += a.starts[b * a.starts_step];
+  const int64_t id = a.table[b * a.table_row + j / a.block_size];
+  const int64_t at = id * a.block + j % a.block_size * a.row;
+  for (int d = MLA_TID; d < a.width; d += MLA_KV_THREADS)
+    mla_store_any(a.dst, a.io_dtype, t * a.dst_row + d,
+                  mla_load_any(a.cache, a.cache_dtype, at + d));
+}
+
+/*
+ * One launch a pair would keep list order when blocks overlap; a block of
+ * threads walks the list instead, for its own columns: no two pairs race.
+ * Grid: x row of a block.
+ */
+template <typename T>
+MLA_KERNEL mla_kv_copy_rows(mla_kv_args a, int64_t count) {
+  const int64_t o = blockIdx.x;
+  T *to = (T *)a.cache;
+  const T *from = (const T *)a.src;
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t s = a.pairs[i * a.pairs_row] * a.src_block + o * a.src_row;
+    const int64_t d = a.pairs[i * a.pairs_row + 1] * a.block + o * a.row;
+    for (int e = MLA_TID; e < a.width; e += MLA_KV_THREADS)
+      to[d + e] = from[s + e];
+  }
+}
+
+#endif

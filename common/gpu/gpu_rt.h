@@ -1,0 +1,25 @@
+/*
+ * gpu_rt.h - the run-time calls a device backend makes, CUDA or HIP.
+ */
+#ifndef MLA_GPU_RT_H
+#define MLA_GPU_RT_H
+
+#include "gpu_port.h"
+
+#if defined(__HIPCC__) || defined(__HIP__)
+#define MLA_RT(name) hip##name
+#define MLA_GPU_SPACE MLA_MEMORY_ROCM
+typedef hipDeviceProp_t mla_rt_prop;
+#else
+#define MLA_RT(name) cuda##name
+#define MLA_GPU_SPACE MLA_MEMORY_CUDA
+typedef cudaDeviceProp mla_rt_prop;
+#endif
+
+typedef MLA_RT(Error_t) mla_rt_error;
+typedef MLA_RT(Stream_t) mla_rt_stream;
+typedef MLA_RT(Event_t) mla_rt_event;
+typedef MLA_RT(Graph_t) mla_rt_graph;
+typedef MLA_RT(GraphExec_t) mla_rt_exec;
+
+#endif

@@ -1,0 +1,370 @@
+/*
+ * gpu_run_attend.h - decode, prefill and merge on the host side: arguments
+ * gathered, workspace cut, kernels enqueued.
+ *
+ * Tokens are processed in slices, so that the workspace is bounded whatever
+ * the step's size; a slice's bits do not depend on where it is cut.
+ */
+#ifndef MLA_GPU_RUN_ATTEND_H
+#define MLA_GPU_RUN_ATTEND_H
+
+#include "dtype.h"
+#include "gpu_attend.h"
+#include "gpu_host.h"
+#include "gpu_merge.h"
+#include "gpu_run_product.h"
+
+/* The most f32 a slice's partial results may take: 1 GiB. */
+static const int64_t MLA_GPU_PARTIAL_FLOATS = (int64_t)1 << 28;
+
+static inline int64_t mla_gpu_splits(const mla_limits *l) {
+  int64_t n = (l->max_seq_len + 511) / 512;
+  if (n > MLA_ATTEND_MAX_SPLITS) n = MLA_ATTEND_MAX_SPLITS;
+  return n < 1 ? 1 : n;
+}
+
+/* f32 a token needs: partial results and, in prefill, absorbed queries. */
+static inline int64_t mla_gpu_token_floats(const mla_problem *p,
+                                           const mla_limits *l) {
+  int64_t h = p->num_heads, latent = p->kv_lora_rank;
+  int prefill = p->op == MLA_OP_PREFILL;
+  int64_t dv = prefill ? latent : mla_problem_v_dim(p);
+  int64_t floats = h * mla_gpu_splits(l) * (dv + 1);
+  if (prefill) floats += h * (2 * latent + p->qk_rope_head_dim + 1);
+  return floats;
+}
+
+static inline int64_t mla_gpu_slice(const mla_problem *p, const mla_limits *l) {
+  int64_t n = MLA_GPU_PARTIAL_FLOATS / mla_gpu_token_floats(p, l);
+  if (n < 1) n = 1;
+  if (n > 32768) n = 32768;
+  return n < l->tokens ? n : (l->tokens > 0 ? l->tokens : 1);
+}
+
+static inline const void *mla_gpu_data(const mla_gpu_call *c, int slot) {
+  const mla_tensor *t = mla_arg(c->args, slot);
+  return t ? t->data : NULL;
+}
+
+static inline int64_t mla_gpu_stride(const mla_gpu_call *c, int slot,
+                                     int axis) {
+  const mla_tensor *t = mla_arg(c->args, slot);
+  return t ? t->stride[axis] : 0;
+}
+
+/* What decode and prefill have in common. */
+static inline mla_attend_args mla_gpu_attend_args(const mla_gpu_call *c) {
+  mla_attend_args a = {};
+  const mla_problem *p = c->p;
+  a.cache = mla_gpu_data(c, MLA_T_CACHE);
+  a.k_block = mla_gpu_stride(c, MLA_T_CACHE, 0);
+  a.k_row = mla_gpu_stride(c, MLA_T_CACHE, 1);
+  a.table = (const int32_t *)mla_gpu_data(c, MLA_T_BLOCK_TABLE);
+  a.table_row = mla_gpu_stride(c, MLA_T_BLOCK_TABLE, 0);
+  a.seq_lens = (const int32_t *)mla_gpu_data(c, MLA_T_SEQ_LENS);
+  a.seq_lens_step = mla_gpu_stride(c, MLA_T_SEQ_LENS, 0);
+  a.start = (const int32_t *)mla_gpu_data(c, MLA_T_QUERY_START_LOC);
+  a.start_step = mla_gpu_stride(c, MLA_T_QUERY_START_LOC, 0);
+  a.requests = (int)mla_arg(c->args, MLA_T_SEQ_LENS)->shape[0];
+  a.heads = p->num_heads;
+  a.kv_heads = mla_problem_kv_heads(p);
+  a.block_size = p->block_size > 0 ? p->block_size : 1;
+  a.tokens = (int)mla_arg(c->args, MLA_T_Q)->shape[0];
+  a.causal = (p->flags & MLA_CAUSAL) != 0;
+  a.scale = (float)p->scale;
+  a.cap = (float)p->logits_soft_cap;
+  a.splits = (int)mla_gpu_splits(&c->plan->limits);
+  return a;
+}
+
+/* Keys a tile holds: what fits beside the queries in shared memory. */
+static inline int mla_gpu_tile(const mla_attend_args *a, int *bytes) {
+  const int waves = MLA_ATTEND_THREADS / 32; /* at most, on any wave */
+  const int limit = 60 << 10;
+  const int row = (a->dk + (a->v_cache ? a->dv : 0)) * (int)sizeof(float);
+  const int fixed = waves * a->dk * (int)sizeof(float);
+  int tile = (limit - fixed) / row;
+  if (tile > 16) tile = 16;
+  if (tile < 1) tile = 1;
+  *bytes = fixed + tile * row;
+  return tile;
+}
+
+template <int DT, int C>
+static mla_status mla_gpu_attend_launch(const mla_gpu_call *c,
+                                        mla_attend_args a, int tokens) {
+  int bytes, waves = MLA_ATTEND_THREADS / c->plan->handle->wave;
+  int group = a.heads / a.kv_heads;
+  a.tile = mla_gpu_tile(&a, &bytes);
+  mla_status st =
+      mla_gpu_check(c->err,
+                    MLA_RT(FuncSetAttribute)(
+                        (const void *)mla_attend_partial<DT, C>,
+                        MLA_RT(FuncAttributeMaxDynamicSharedMemorySize), bytes),
+                    "attend_partial");
+  if (st != MLA_OK) return st;
+  dim3 grid((unsigned)tokens,
+            (unsigned)(a.kv_heads * ((group + waves - 1) / waves)),
+            (unsigned)a.splits);
+  MLA_LAUNCH((mla_attend_partial<DT, C>), grid, dim3(MLA_ATTEND_THREADS),
+             (size_t)bytes, c->stream, a);
+  return mla_gpu_launched(c, "attend_partial");
+}
+
+template <int DT>
+static mla_status mla_gpu_attend_width(const mla_gpu_call *c,
+                                       const mla_attend_args &a, int tokens) {
+  const int lanes = c->plan->handle->wave;
+  if (a.dv <= 4 * lanes) return mla_gpu_attend_launch<DT, 4>(c, a, tokens);
+  if (a.dv <= 16 * lanes) return mla_gpu_attend_launch<DT, 16>(c, a, tokens);
+  return mla_gpu_attend_launch<DT, 32>(c, a, tokens);
+}
+
+/* Partial results of a slice of tokens. */
+static mla_status mla_gpu_attend(const mla_gpu_call *c,
+                                 const mla_attend_args &a, int dtype,
+                                 int tokens) {
+  if (dtype == MLA_F32) return mla_gpu_attend_width<MLA_F32>(c, a, tokens);
+  if (dtype == MLA_BF16) return mla_gpu_attend_width<MLA_BF16>(c, a, tokens);
+  return mla_gpu_attend_width<MLA_F16>(c, a, tokens);
+}
+
+static mla_status mla_gpu_merge(const mla_gpu_call *c, const mla_merge_args &m,
+                                int64_t tokens) {
+  dim3 grid((unsigned)tokens, (unsigned)m.heads);
+  MLA_LAUNCH(mla_merge_rows, grid, dim3((unsigned)c->plan->handle->wave), 0,
+             c->stream, m);
+  return mla_gpu_launched(c, "merge_rows");
+}
+
+/* Merging the splits of gpu_attend.h into out and lse. */
+static inline mla_merge_args mla_gpu_merge_args(const mla_gpu_call *c,
+                                                const mla_attend_args &a) {
+  mla_merge_args m = {};
+  m.parts = a.part_out;
+  m.parts_dtype = MLA_F32;
+  m.p_part = a.dv;
+  m.p_head = (int64_t)a.splits * a.dv;
+  m.p_token = m.p_head * a.heads;
+  m.lses = a.part_lse;
+  m.l_part = 1;
+  m.l_head = a.splits;
+  m.l_token = (int64_t)a.splits * a.heads;
+  m.lse = (float *)mla_gpu_data(c, MLA_T_LSE);
+  m.lse_token = mla_gpu_stride(c, MLA_T_LSE, 0);
+  m.lse_head = mla_gpu_stride(c, MLA_T_LSE, 1);
+  m.sink = (const float *)mla_gpu_data(c, MLA_T_SINK);
+  m.sink_step = mla_gpu_stride(c, MLA_T_SINK, 0);
+  m.start = a.start;
+  m.start_step = a.start_step;
+  m.requests = a.requests;
+  m.token0 = a.token0;
+  m.count = a.splits;
+  m.heads = a.heads;
+  m.dv = a.dv;
+  m.out_base2 = (c->p->flags & MLA_LSE_BASE2) != 0;
+  return m;
+}
+
+static inline void mla_gpu_out(const mla_gpu_call *c, mla_merge_args *m) {
+  m->out = (void *)mla_gpu_data(c, MLA_T_OUT);
+  m->o_token = mla_gpu_stride(c, MLA_T_OUT, 0);
+  m->o_head = mla_gpu_stride(c, MLA_T_OUT, 1);
+  m->out_dtype = c->p->out_dtype;
+}
+
+static mla_status mla_gpu_decode(const mla_gpu_call *c) {
+  mla_attend_args a = mla_gpu_attend_args(c);
+  a.q = mla_gpu_data(c, MLA_T_Q);
+  a.q_token = mla_gpu_stride(c, MLA_T_Q, 0);
+  a.q_head = mla_gpu_stride(c, MLA_T_Q, 1);
+  a.q_dtype = c->p->q_dtype;
+  a.dk = mla_problem_head_dim(c->p);
+  a.dv = mla_problem_v_dim(c->p);
+  if (c->p->flags & MLA_SEPARATE_V) {
+    a.k_head = mla_gpu_stride(c, MLA_T_CACHE, 2);
+    a.v_cache = mla_gpu_data(c, MLA_T_V_CACHE);
+    a.v_block = mla_gpu_stride(c, MLA_T_V_CACHE, 0);
+    a.v_row = mla_gpu_stride(c, MLA_T_V_CACHE, 1);
+    a.v_head = mla_gpu_stride(c, MLA_T_V_CACHE, 2);
+  }
+  const int64_t slice = mla_gpu_slice(c->p, &c->plan->limits);
+  a.part_out = (float *)c->workspace;
+  a.part_lse = a.part_out + slice * a.heads * a.splits * a.dv;
+  const int cache_dtype = mla_format_dtype(c->p->cache_format);
+  for (int64_t t = 0; t < a.tokens; t += slice) {
+    const int n = (int)(a.tokens - t < slice ? a.tokens - t : slice);
+    a.token0 = (int)t;
+    mla_status st = mla_gpu_attend(c, a, cache_dtype, n);
+    if (st != MLA_OK) return st;
+    mla_merge_args m = mla_gpu_merge_args(c, a);
+    mla_gpu_out(c, &m);
+    st = mla_gpu_merge(c, m, n);
+    if (st != MLA_OK) return st;
+  }
+  return MLA_OK;
+}
+
+/* Workspace of a prefill slice, in f32. */
+struct mla_prefill_space {
+  float *q;      /* [slice][H][L + R]: queries absorbed, rope part behind */
+  float *latent; /* [slice][H][L]: merged */
+  float *part_out, *part_lse;
+};
+
+static inline mla_prefill_space mla_gpu_prefill_space(const mla_gpu_call *c,
+                                                      int64_t slice,
+                                                      int splits) {
+  const int64_t rows = slice * c->p->num_heads, l = c->p->kv_lora_rank;
+  mla_prefill_space s;
+  s.q = (float *)c->workspace;
+  s.latent = s.q + rows * (l + c->p->qk_rope_head_dim);
+  s.part_out = s.latent + rows * l;
+  s.part_lse = s.part_out + rows * splits * l;
+  return s;
+}
+
+/* q_nope x W_UK into the latent part, the rope part copied behind it. */
+static mla_status mla_gpu_prefill_queries(const mla_gpu_call *c, int64_t t,
+                                          int64_t n, float *to) {
+  const mla_problem *p = c->p;
+  const int64_t l = p->kv_lora_rank, r = p->qk_rope_head_dim;
+  const int64_t nope = p->qk_nope_head_dim, width = l + r;
+  const mla_tensor *q = mla_arg(c->args, MLA_T_Q);
+  const mla_tensor *w = mla_arg(c->args, MLA_T_KV_B_PROJ);
+  mla_product_args m = {};
+  m.a = q->data;
+  m.a_dtype = q->dtype;
+  m.w = w->data;
+  m.w_dtype = w->dtype;
+  m.out = to;
+  m.out_dtype = MLA_F32;
+  m.a_batch = q->stride[1];
+  m.a_m = q->stride[0];
+  m.a_k = 1;
+  m.w_batch = (nope + p->v_head_dim) * w->stride[0];
+  m.w_n = 1;
+  m.w_k = w->stride[0];
+  m.o_batch = width;
+  m.o_m = width * p->num_heads;
+  m.o_n = 1;
+  m.m = n;
+  m.n = l;
+  m.k = nope;
+  m.a_offset = t * q->stride[0];
+  mla_status st = mla_gpu_product(c, m, p->num_heads);
+  if (st != MLA_OK || r == 0) return st;
+  mla_copy_args x = {};
+  x.in = q->data;
+  x.in_dtype = q->dtype;
+  x.in_offset = t * q->stride[0] + nope;
+  x.in_i = q->stride[0];
+  x.in_j = q->stride[1];
+  x.in_k = 1;
+  x.out = to + l;
+  x.out_dtype = MLA_F32;
+  x.out_i = width * p->num_heads;
+  x.out_j = width;
+  x.out_k = 1;
+  x.count = r;
+  return mla_gpu_copy(c, x, n, p->num_heads);
+}
+
+/* Rows of requests only: padding rows are written by nobody. */
+static mla_status mla_gpu_prefill_values(const mla_gpu_call *c,
+                                         const mla_attend_args &a, int64_t n,
+                                         const float *latent) {
+  const mla_problem *p = c->p;
+  const mla_tensor *w = mla_arg(c->args, MLA_T_KV_B_PROJ);
+  const mla_tensor *out = mla_arg(c->args, MLA_T_OUT);
+  const int64_t l = p->kv_lora_rank, rows = p->qk_nope_head_dim;
+  mla_product_args m = {};
+  m.a = latent;
+  m.a_dtype = MLA_F32;
+  m.w = w->data;
+  m.w_dtype = w->dtype;
+  m.w_offset = rows * w->stride[0];
+  m.out = out->data;
+  m.out_dtype = out->dtype;
+  m.out_offset = a.token0 * out->stride[0];
+  m.a_batch = l;
+  m.a_m = l * p->num_heads;
+  m.a_k = 1;
+  m.w_batch = (rows + p->v_head_dim) * w->stride[0];
+  m.w_n = w->stride[0];
+  m.w_k = 1;
+  m.o_batch = out->stride[1];
+  m.o_m = out->stride[0];
+  m.o_n = 1;
+  m.m = n;
+  m.n = p->v_head_dim;
+  m.k = l;
+  m.limit = a.start + (int64_t)a.requests * a.start_step;
+  m.limit_base = a.token0;
+  return mla_gpu_product(c, m, p->num_heads);
+}
+
+static mla_status mla_gpu_prefill(const mla_gpu_call *c) {
+  mla_attend_args a = mla_gpu_attend_args(c);
+  const mla_problem *p = c->p;
+  a.new_c = mla_gpu_data(c, MLA_T_KV_C);
+  a.new_r = mla_gpu_data(c, MLA_T_K_PE);
+  a.new_c_row = mla_gpu_stride(c, MLA_T_KV_C, 0);
+  a.new_r_row = mla_gpu_stride(c, MLA_T_K_PE, 0);
+  a.latent = p->kv_lora_rank;
+  a.dk = p->kv_lora_rank + p->qk_rope_head_dim;
+  a.dv = p->kv_lora_rank;
+  a.q_dtype = MLA_F32;
+  a.q_head = a.dk;
+  a.q_token = (int64_t)a.dk * a.heads;
+  const int64_t slice = mla_gpu_slice(p, &c->plan->limits);
+  mla_prefill_space s = mla_gpu_prefill_space(c, slice, a.splits);
+  a.part_out = s.part_out;
+  a.part_lse = s.part_lse;
+  for (int64_t t = 0; t < a.tokens; t += slice) {
+    const int64_t n = a.tokens - t < slice ? a.tokens - t : slice;
+    a.token0 = (int)t;
+    a.q = s.q - t * a.q_token; /* the kernel counts tokens of the step */
+    mla_status st = mla_gpu_prefill_queries(c, t, n, s.q);
+    if (st == MLA_OK) st = mla_gpu_attend(c, a, p->q_dtype, (int)n);
+    if (st != MLA_OK) return st;
+    mla_merge_args m = mla_gpu_merge_args(c, a);
+    m.o_head = a.dv;
+    m.o_token = (int64_t)a.dv * a.heads;
+    m.out = s.latent - t * m.o_token;
+    m.out_dtype = MLA_F32;
+    st = mla_gpu_merge(c, m, n);
+    if (st == MLA_OK) st = mla_gpu_prefill_values(c, a, n, s.latent);
+    if (st != MLA_OK) return st;
+  }
+  return MLA_OK;
+}
+
+static mla_status mla_gpu_merge_op(const mla_gpu_call *c) {
+  const mla_tensor *parts = mla_arg(c->args, MLA_T_PARTS);
+  const mla_tensor *lses = mla_arg(c->args, MLA_T_PART_LSES);
+  mla_merge_args m = {};
+  m.parts = parts->data;
+  m.parts_dtype = parts->dtype;
+  m.p_part = parts->stride[0];
+  m.p_token = parts->stride[1];
+  m.p_head = parts->stride[2];
+  m.lses = (const float *)lses->data;
+  m.l_part = lses->stride[0];
+  m.l_token = lses->stride[1];
+  m.l_head = lses->stride[2];
+  mla_gpu_out(c, &m);
+  m.lse = (float *)mla_gpu_data(c, MLA_T_LSE);
+  m.lse_token = mla_gpu_stride(c, MLA_T_LSE, 0);
+  m.lse_head = mla_gpu_stride(c, MLA_T_LSE, 1);
+  m.sink = (const float *)mla_gpu_data(c, MLA_T_SINK);
+  m.sink_step = mla_gpu_stride(c, MLA_T_SINK, 0);
+  m.count = (int)parts->shape[0];
+  m.heads = c->p->num_heads;
+  m.dv = c->p->v_head_dim;
+  m.in_base2 = m.out_base2 = (c->p->flags & MLA_LSE_BASE2) != 0;
+  const int64_t tokens = parts->shape[1];
+  return tokens ? mla_gpu_merge(c, m, tokens) : MLA_OK;
+}
+
+#endif

@@ -1,0 +1,100 @@
+/*
+ * planted_core.h - what the files of the planted backend share.
+ */
+#ifndef MLA_PLANTED_CORE_H
+#define MLA_PLANTED_CORE_H
+
+#include "planted.h"
+
+struct mla_handle {
+  int32_t fault; /* planted_fault_id */
+  int32_t a;
+  double x;
+};
+
+struct mla_backend_plan {
+  mla_handle handle;
+  mla_problem problem;
+  mla_limits limits;
+  uint64_t workspace_bytes;
+  int32_t *first_lens; /* STALE_LENS: what the first run saw */
+  int64_t first_count;
+};
+
+/* One run: everything a kernel needs. */
+typedef struct planted_call {
+  mla_backend_plan *plan;
+  const mla_problem *p;
+  const mla_args *args;
+  float *ws; /* partial results of one row: parts x (dv + 1) */
+  int64_t ws_floats;
+  int32_t fault, a;
+  double x;
+} planted_call;
+
+#define FAULT(c, NAME) ((c)->fault == PLANTED_##NAME)
+
+/* A half-open range of keys; each gives one partial result. */
+typedef struct planted_range {
+  int64_t lo, hi;
+} planted_range;
+
+/* The keys of one request and kv head, widened to f32. */
+typedef struct planted_keys {
+  const float *k, *v;
+  int64_t k_stride, v_stride;
+  int32_t dk, dv;
+  int64_t over; /* rows after the visible ones that a fault multiplies by 0 */
+} planted_keys;
+
+/* Where one row's results go. */
+typedef struct planted_row {
+  int64_t token, head;
+  int64_t visible; /* keys the row sees */
+  const float *q;
+} planted_row;
+
+const mla_tensor *planted_arg(const planted_call *c, int slot);
+
+/* planted_lens.c: lengths and masks. */
+int64_t planted_seq_len(const planted_call *c, int64_t request);
+int64_t planted_query_start(const planted_call *c, int64_t request);
+int64_t planted_visible(const planted_call *c, int64_t seq, int64_t queries,
+                        int64_t t);
+
+/* planted_gather.c: rows of a paged cache, widened. */
+int64_t planted_slot_of(const planted_call *c, int64_t request, int64_t j);
+int64_t planted_cache_offset(const planted_call *c, const mla_tensor *cache,
+                             int64_t slot);
+void planted_gather_row(const planted_call *c, const mla_tensor *cache,
+                        int64_t request, int64_t j, int64_t kv_head,
+                        int64_t width, float *to);
+
+/* planted_row.c: one row over ranges of keys, merged, written. */
+void planted_attend(const planted_call *c, const planted_row *row,
+                    const planted_keys *keys, const planted_range *ranges,
+                    int32_t range_count, float *scores);
+
+/* planted_merge.c: parts[S][dv] and natural lses[S] -> out, lse. */
+void planted_combine(const planted_call *c, int32_t parts, int32_t dv,
+                     const float *outs, const float *lses, float *out,
+                     float *lse);
+/* Sink, base and the faults of writing; out[dv], natural lse. */
+void planted_store(const planted_call *c, const planted_row *row, int32_t dv,
+                   float *out, float lse);
+
+mla_status planted_decode(const planted_call *c);
+mla_status planted_prefill(const planted_call *c);
+mla_status planted_merge(const planted_call *c);
+mla_status planted_kv_write(const planted_call *c);
+mla_status planted_kv_read(const planted_call *c);
+mla_status planted_kv_copy(const planted_call *c);
+mla_status planted_absorb(const planted_call *c);
+mla_status planted_q_absorb(const planted_call *c);
+mla_status planted_v_expand(const planted_call *c);
+mla_status planted_matmul(const planted_call *c);
+
+/* Parts of a row at most, within the limits: sizes the workspace. */
+int64_t planted_max_parts(const mla_problem *p, const mla_limits *limits);
+
+#endif

@@ -1,0 +1,200 @@
+/* Decode over a paged cache. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dtype.h"
+#include "planted_core.h"
+#include "tensor.h"
+
+typedef struct decode_state {
+  const planted_call *c;
+  float *k, *v, *q, *scores; /* v == NULL: values are the keys' start */
+  planted_range *ranges;
+  int32_t dk, dv, parts;
+  int64_t rows; /* capacity of k */
+} decode_state;
+
+int64_t planted_max_parts(const mla_problem *p, const mla_limits *limits) {
+  if (p->op != MLA_OP_PREFILL)
+    return limits->num_splits > 1 ? limits->num_splits : 1;
+  int64_t chunk = limits->context_chunk;
+  if (!(p->flags & MLA_CONTEXT)) return 1;
+  return chunk > 0 ? (limits->max_seq_len + chunk - 1) / chunk + 1 : 2;
+}
+
+/* Rows that a fault takes from beyond the last key, within the same page. */
+static int64_t over_read(const planted_call *c, int64_t n) {
+  int64_t bs = c->p->block_size, rest = n % bs ? bs - n % bs : 0;
+  int64_t want = FAULT(c, TAIL_V) ? rest : 0;
+  if (FAULT(c, TAIL_NAN) || FAULT(c, TAIL_SEEN)) want = c->a;
+  return want < rest ? want : rest;
+}
+
+static int64_t usable_keys(const planted_call *c, int64_t n) {
+  if (FAULT(c, PAGE_TAIL) && n > c->p->block_size) n -= n % c->p->block_size;
+  return n;
+}
+
+static void gather(decode_state *s, int64_t request, int64_t kv_head,
+                   int64_t n) {
+  const planted_call *c = s->c;
+  const mla_tensor *cache = planted_arg(c, MLA_T_CACHE);
+  const mla_tensor *values = planted_arg(c, MLA_T_V_CACHE);
+  for (int64_t j = 0; j < n; j++) {
+    planted_gather_row(c, cache, request, j, kv_head, s->dk, s->k + j * s->dk);
+    if (s->v)
+      planted_gather_row(c, values, request, j, kv_head, s->dv,
+                         s->v + j * s->dv);
+  }
+}
+
+/* Reads that are thrown away: right values, wrong addresses. */
+static void read_beyond(const planted_call *c, int64_t request, int64_t n) {
+  const mla_tensor *table = planted_arg(c, MLA_T_BLOCK_TABLE);
+  const mla_tensor *q = planted_arg(c, MLA_T_Q);
+  volatile unsigned char sink = 0;
+  int64_t pages = (n + c->p->block_size - 1) / c->p->block_size;
+  if (FAULT(c, OOB_TABLE)) {
+    const int32_t *row =
+        (const int32_t *)table->data + mla_at2(table, request, 0);
+    for (int32_t i = 0; i < c->a; i++)
+      sink ^= (unsigned char)((const volatile int32_t *)row)[pages + i];
+  }
+  if (FAULT(c, OOB_Q)) {
+    const volatile unsigned char *end =
+        (const unsigned char *)q->data +
+        (mla_at3(q, q->shape[0] - 1, q->shape[1] - 1, q->shape[2] - 1) + 1) *
+            (mla_dtype_bits(q->dtype) / 8);
+    for (int32_t i = 0; i < c->a; i++) sink ^= end[i];
+  }
+  if (FAULT(c, PAD_LAST_BLOCK) && n == 0) {
+    const mla_tensor *cache = planted_arg(c, MLA_T_CACHE);
+    int64_t id = ((const int32_t *)table->data)[mla_at2(table, request, 0) - 1];
+    sink ^= ((const volatile unsigned char *)cache->data)[id * 65536];
+  }
+  (void)sink;
+}
+
+static void load_query(decode_state *s, int64_t token, int64_t head) {
+  const planted_call *c = s->c;
+  const mla_tensor *q = planted_arg(c, MLA_T_Q);
+  if (FAULT(c, HEADS_WRAP)) head %= c->a;
+  int64_t at = mla_at3(q, token, head, 0);
+  if (FAULT(c, STRIDES_DENSE)) at = (token * q->shape[1] + head) * q->shape[2];
+  for (int64_t d = 0; d < s->dk; d++)
+    s->q[d] = (float)mla_get(q->data, q->dtype, at + d);
+}
+
+static void even_ranges(decode_state *s, int64_t n) {
+  int64_t per = (n + s->parts - 1) / s->parts;
+  for (int32_t i = 0; i < s->parts; i++)
+    s->ranges[i] = (planted_range){i * per, (i + 1) * per};
+}
+
+static planted_keys keys_of(const decode_state *s, int64_t over) {
+  planted_keys keys = {s->k, s->v, s->dk, s->dv, s->dk, s->dv, over};
+  if (s->v) return keys;
+  keys.v = FAULT(s->c, VDIM_ROPE) ? s->k + (s->dk - s->dv) : s->k;
+  keys.v_stride = FAULT(s->c, VDIM_STRIDE) ? s->dv : s->dk;
+  return keys;
+}
+
+static int skip_head(const planted_call *c, int64_t head) {
+  int64_t heads = c->p->num_heads;
+  if (FAULT(c, HEADS_DROP) && heads > c->a) return head >= heads - heads % c->a;
+  if (FAULT(c, HONESTY_RUBBISH)) {
+    int64_t power = 1;
+    while (power * 2 <= heads) power *= 2;
+    return head >= power;
+  }
+  return 0;
+}
+
+static int64_t kv_head_of(const planted_call *c, int64_t head) {
+  int64_t kv = c->p->num_kv_heads > 1 ? c->p->num_kv_heads : 1;
+  if (FAULT(c, HEADS_GROUP)) return head % kv;
+  return head / (c->p->num_heads / kv);
+}
+
+/* All query rows of one request that share a kv head. */
+static void request_rows(decode_state *s, int64_t b, int64_t kv_head,
+                         int64_t shift) {
+  const planted_call *c = s->c;
+  int64_t from = planted_query_start(c, b), to = planted_query_start(c, b + 1);
+  int64_t seq = planted_seq_len(c, b), n = usable_keys(c, seq);
+  int64_t over = over_read(c, seq);
+  gather(s, b, kv_head, n + over);
+  for (int64_t t = from; t < to; t++)
+    for (int64_t h = 0; h < c->p->num_heads; h++) {
+      if (kv_head_of(c, h) != kv_head || skip_head(c, h)) continue;
+      int64_t seen = planted_visible(c, seq, to - from, t - from);
+      int64_t extra = seen == seq ? over : 0;
+      if (FAULT(c, TAIL_SEEN)) seen += extra, extra = 0;
+      if (seen > n + over) seen = n + over;
+      if (seen > n && !FAULT(c, TAIL_SEEN)) seen = n;
+      load_query(s, t, h);
+      even_ranges(s, seen);
+      planted_row row = {t - shift, h, seen, s->q};
+      planted_keys keys = keys_of(s, extra);
+      planted_attend(c, &row, &keys, s->ranges, s->parts, s->scores);
+    }
+}
+
+static mla_status allocate(decode_state *s, const planted_call *c) {
+  const mla_tensor *lens = planted_arg(c, MLA_T_SEQ_LENS);
+  int separate = planted_arg(c, MLA_T_V_CACHE) != NULL;
+  s->c = c;
+  s->dk = mla_problem_head_dim(c->p);
+  s->dv = mla_problem_v_dim(c->p);
+  s->parts = (int32_t)planted_max_parts(c->p, &c->plan->limits);
+  s->rows = c->p->block_size + c->a;
+  for (int64_t b = 0; b < lens->shape[0]; b++) {
+    int64_t n = planted_seq_len(c, b) + c->p->block_size + c->a;
+    if (n > s->rows) s->rows = n;
+  }
+  size_t rows = (size_t)s->rows;
+  s->k = malloc(rows * (size_t)s->dk * sizeof(float));
+  s->v = separate ? malloc(rows * (size_t)s->dv * sizeof(float)) : NULL;
+  s->q = malloc((size_t)s->dk * sizeof(float));
+  s->scores = malloc(rows * sizeof(float));
+  s->ranges = malloc((size_t)s->parts * sizeof(planted_range));
+  int ok = s->k && s->q && s->scores && s->ranges && (s->v || !separate);
+  return ok ? MLA_OK : MLA_OUT_OF_MEMORY;
+}
+
+/* Rows past the last request belong to nobody. */
+static void spoil_padding(const planted_call *c) {
+  if (!FAULT(c, PAD_NAN) && !FAULT(c, PAD_ZERO)) return;
+  const mla_tensor *out = planted_arg(c, MLA_T_OUT);
+  const mla_tensor *start = planted_arg(c, MLA_T_QUERY_START_LOC);
+  double v = FAULT(c, PAD_NAN) ? mla_decode(MLA_F32, 0x7fc00000u) : 0;
+  for (int64_t t = planted_query_start(c, start->shape[0] - 1);
+       t < out->shape[0]; t++)
+    for (int64_t h = 0; h < out->shape[1]; h++)
+      for (int64_t d = 0; d < out->shape[2]; d++)
+        mla_put(out->data, out->dtype, mla_at3(out, t, h, d), v);
+}
+
+mla_status planted_decode(const planted_call *c) {
+  decode_state s;
+  int64_t shift = 0;
+  memset(&s, 0, sizeof s);
+  mla_status st = allocate(&s, c);
+  int64_t requests = planted_arg(c, MLA_T_SEQ_LENS)->shape[0];
+  int64_t kv = c->p->num_kv_heads > 1 ? c->p->num_kv_heads : 1;
+  for (int64_t b = 0; st == MLA_OK && b < requests; b++) {
+    if (FAULT(c, EMPTY_SHIFT) && planted_seq_len(c, b) == 0) {
+      shift += planted_query_start(c, b + 1) - planted_query_start(c, b);
+      continue;
+    }
+    read_beyond(c, b, planted_seq_len(c, b));
+    for (int64_t g = 0; g < kv; g++) request_rows(&s, b, g, shift);
+  }
+  if (st == MLA_OK) spoil_padding(c);
+  free(s.k);
+  free(s.v);
+  free(s.q);
+  free(s.scores);
+  free(s.ranges);
+  return st;
+}

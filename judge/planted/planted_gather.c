@@ -1,0 +1,51 @@
+/* Rows of a paged cache, with every way to address them wrongly. */
+#include "dtype.h"
+#include "planted_core.h"
+#include "tensor.h"
+
+/* Wrong ids stay inside the cache, so that a fault shows as a wrong value. */
+static int64_t wrap(int64_t i, int64_t n) {
+  return ((i % n) + n) % n;
+}
+
+static int64_t table_entry(const planted_call *c, int64_t request, int64_t i) {
+  const mla_tensor *table = planted_arg(c, MLA_T_BLOCK_TABLE);
+  if (FAULT(c, TABLE_ROW)) request = 0;
+  int64_t at = mla_at2(table, request, i);
+  if (FAULT(c, TABLE_STRIDE)) at = request * table->shape[1] + i;
+  return mla_get_int(table->data, table->dtype, at);
+}
+
+int64_t planted_slot_of(const planted_call *c, int64_t request, int64_t j) {
+  const mla_tensor *table = planted_arg(c, MLA_T_BLOCK_TABLE);
+  int64_t bs = c->p->block_size, width = table->shape[1];
+  if (FAULT(c, PAGE_EDGE) && j > 0 && j % bs == 0) j--;
+  if (FAULT(c, PAGE_TUNED)) bs = c->a;
+  int64_t page = j / bs;
+  if (page >= width) page = width - 1;
+  int64_t block = FAULT(c, TABLE_CONSECUTIVE)
+                      ? table_entry(c, request, 0) + page
+                      : table_entry(c, request, page);
+  return block * c->p->block_size + j % bs;
+}
+
+int64_t planted_cache_offset(const planted_call *c, const mla_tensor *cache,
+                             int64_t slot) {
+  int64_t bs = cache->shape[1];
+  slot = wrap(slot, cache->shape[0] * bs);
+  int64_t block_stride = cache->stride[0];
+  if (FAULT(c, STRIDES_CACHE)) block_stride = bs * cache->stride[1];
+  int64_t offset = slot / bs * block_stride + slot % bs * cache->stride[1];
+  if (FAULT(c, INT32_OFFSET)) offset &= (int64_t)(((uint64_t)1 << c->a) - 1);
+  return offset;
+}
+
+void planted_gather_row(const planted_call *c, const mla_tensor *cache,
+                        int64_t request, int64_t j, int64_t kv_head,
+                        int64_t width, float *to) {
+  int64_t slot = planted_slot_of(c, request, j);
+  int64_t at = planted_cache_offset(c, cache, slot);
+  if (cache->rank == 4) at += kv_head * cache->stride[2];
+  for (int64_t d = 0; d < width; d++)
+    to[d] = (float)mla_get(cache->data, cache->dtype, at + d);
+}

@@ -1,0 +1,97 @@
+/* Cache writes, gathers and copies. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dtype.h"
+#include "planted_core.h"
+#include "tensor.h"
+
+static int64_t int_at(const mla_tensor *t, int64_t i) {
+  return mla_get_int(t->data, t->dtype, i);
+}
+
+static void put_row(const mla_tensor *cache, int64_t at, const mla_tensor *from,
+                    int64_t token, int64_t width) {
+  for (int64_t d = 0; d < width; d++)
+    mla_put(cache->data, cache->dtype, at + d,
+            mla_get(from->data, from->dtype, mla_at2(from, token, d)));
+}
+
+/* The faults of a slot: which one is written, if any. */
+static int64_t slot_written(const planted_call *c, int64_t slot,
+                            int64_t capacity) {
+  if (slot < 0 && FAULT(c, SLOT_NEGATIVE)) slot = 0;
+  if (FAULT(c, SLOT_BITS) && slot >= 0)
+    slot = (slot & (int64_t)(((uint64_t)1 << c->a) - 1)) % capacity;
+  return slot < capacity ? slot : -1;
+}
+
+mla_status planted_kv_write(const planted_call *c) {
+  const mla_tensor *kv = planted_arg(c, MLA_T_KV_C);
+  const mla_tensor *pe = planted_arg(c, MLA_T_K_PE);
+  const mla_tensor *map = planted_arg(c, MLA_T_SLOT_MAPPING);
+  const mla_tensor *cache = planted_arg(c, MLA_T_CACHE);
+  int64_t l = kv->shape[1], r = pe->shape[1], row = 0;
+  int64_t capacity = cache->shape[0] * cache->shape[1];
+  for (int64_t i = 0; i < map->shape[0]; i++) {
+    int64_t slot = slot_written(c, int_at(map, mla_at1(map, i)), capacity);
+    int64_t token = FAULT(c, SLOT_COMPACT) ? row : i;
+    if (slot < 0) continue;
+    row++;
+    int64_t at = planted_cache_offset(c, cache, slot);
+    put_row(cache, at, kv, token, l);
+    put_row(cache, at + l, pe, token, r);
+    if (FAULT(c, SLOT_NEIGHBOUR) && slot + 1 < capacity)
+      for (int32_t e = 0; e < c->a; e++)
+        mla_put(cache->data, cache->dtype, at + l + r + e, 0);
+  }
+  return MLA_OK;
+}
+
+mla_status planted_kv_read(const planted_call *c) {
+  const mla_tensor *cache = planted_arg(c, MLA_T_CACHE);
+  const mla_tensor *cu = planted_arg(c, MLA_T_CU_SEQ_LENS);
+  const mla_tensor *starts = planted_arg(c, MLA_T_SEQ_STARTS);
+  const mla_tensor *dst = planted_arg(c, MLA_T_DST);
+  int64_t width = dst->shape[1];
+  float *row = malloc((size_t)width * sizeof *row);
+  if (!row) return MLA_OUT_OF_MEMORY;
+  for (int64_t b = 0; b + 1 < cu->shape[0]; b++) {
+    int64_t from = int_at(cu, mla_at1(cu, b));
+    int64_t to = int_at(cu, mla_at1(cu, b + 1));
+    int64_t start = starts ? int_at(starts, mla_at1(starts, b)) : 0;
+    if (FAULT(c, PREFIX_START)) start = 0;
+    for (int64_t t = from; t < to; t++) {
+      planted_gather_row(c, cache, b, start + t - from, 0, width, row);
+      for (int64_t d = 0; d < width; d++)
+        mla_put(dst->data, dst->dtype, mla_at2(dst, t, d), (double)row[d]);
+    }
+  }
+  free(row);
+  return MLA_OK;
+}
+
+mla_status planted_kv_copy(const planted_call *c) {
+  const mla_tensor *src = planted_arg(c, MLA_T_SRC_CACHE);
+  const mla_tensor *map = planted_arg(c, MLA_T_BLOCK_MAPPING);
+  const mla_tensor *dst = planted_arg(c, MLA_T_CACHE);
+  size_t bytes = (size_t)(mla_dtype_bits(dst->dtype) / 8);
+  int64_t bs = dst->shape[1], e = dst->shape[2];
+  for (int64_t i = 0; i < map->shape[0]; i++) {
+    int64_t from = int_at(map, mla_at2(map, i, 0));
+    int64_t to = int_at(map, mla_at2(map, i, 1));
+    if (FAULT(c, PREFIX_ORDER)) {
+      int64_t t = from;
+      from = to % src->shape[0];
+      to = t % dst->shape[0];
+    }
+    for (int64_t o = 0; o < bs; o++) {
+      int64_t a = planted_cache_offset(c, src, from * bs + o);
+      int64_t b = planted_cache_offset(c, dst, to * bs + o);
+      memmove((unsigned char *)dst->data + (size_t)b * bytes,
+              (const unsigned char *)src->data + (size_t)a * bytes,
+              (size_t)e * bytes);
+    }
+  }
+  return MLA_OK;
+}

@@ -1,0 +1,41 @@
+/* Lengths and masks of the planted backend. */
+#include "dtype.h"
+#include "planted_core.h"
+#include "tensor.h"
+
+const mla_tensor *planted_arg(const planted_call *c, int slot) {
+  return mla_arg(c->args, slot);
+}
+
+static int64_t read_int(const mla_tensor *t, int64_t i) {
+  return mla_get_int(t->data, t->dtype, mla_at1(t, i));
+}
+
+int64_t planted_seq_len(const planted_call *c, int64_t request) {
+  const mla_tensor *lens = planted_arg(c, MLA_T_SEQ_LENS);
+  int64_t n = read_int(lens, request);
+  if (FAULT(c, STALE_LENS) && request < c->plan->first_count)
+    return c->plan->first_lens[request];
+  if (FAULT(c, STALE_MAX)) {
+    int64_t most = c->plan->limits.max_seq_len >> c->a;
+    return n > most ? most : n;
+  }
+  return n;
+}
+
+int64_t planted_query_start(const planted_call *c, int64_t request) {
+  return read_int(planted_arg(c, MLA_T_QUERY_START_LOC), request);
+}
+
+int64_t planted_visible(const planted_call *c, int64_t seq, int64_t queries,
+                        int64_t t) {
+  int causal = (c->p->flags & MLA_CAUSAL) != 0;
+  if (FAULT(c, NONCAUSAL)) causal = 1;
+  if (FAULT(c, MTP_NO_MASK) && queries > 1) causal = 0;
+  int64_t n = causal ? seq - queries + t + 1 : seq;
+  if (causal && FAULT(c, MTP_TOP_LEFT)) n = t + 1 < seq ? t + 1 : seq;
+  if (causal && FAULT(c, MTP_FIRST)) n = seq - queries + 1;
+  if (causal && FAULT(c, MTP_OFF_BY)) n = n + c->a < seq ? n + c->a : seq;
+  if (FAULT(c, ISA_TAIL) && n > c->a) n -= n % c->a;
+  return n < 0 ? 0 : n;
+}

@@ -1,0 +1,148 @@
+/* One query row over its keys, in f32, two passes a range. */
+#include <math.h>
+#include <string.h>
+
+#include "dtype.h"
+#include "planted_core.h"
+
+enum { LANES = 16, BLOCK = 64 };
+
+/* Independent lanes: the compiler vectorises, chains stay short. */
+static float dot(const float *a, const float *b, int32_t n) {
+  float lane[LANES] = {0}, sum = 0;
+  int32_t i = 0;
+  for (; i + LANES <= n; i += LANES)
+    for (int32_t l = 0; l < LANES; l++) lane[l] += a[i + l] * b[i + l];
+  for (; i < n; i++) lane[i % LANES] += a[i] * b[i];
+  for (int32_t l = 0; l < LANES; l++) sum += lane[l];
+  return sum;
+}
+
+/* Rope columns, half-split where pairs are meant. */
+static float dot_pairs(const planted_call *c, const float *q, const float *k,
+                       int32_t n) {
+  int32_t rope = c->p->qk_rope_head_dim, half = rope / 2, from = n - rope;
+  float sum = dot(q, k, from);
+  for (int32_t i = 0; i < rope; i++) {
+    int32_t j = i % 2 ? half + i / 2 : i / 2;
+    sum += q[from + j] * k[from + i];
+  }
+  return sum;
+}
+
+static float score_of(const planted_call *c, const planted_row *row,
+                      const planted_keys *keys, int64_t j) {
+  const float *k = keys->k + j * keys->k_stride;
+  int32_t n = keys->dk;
+  if (FAULT(c, ROPE_IGNORED)) n -= c->p->qk_rope_head_dim;
+  if (FAULT(c, HEADDIM_TAIL)) n -= n % c->a;
+  float s =
+      FAULT(c, ROPE_PAIRS) ? dot_pairs(c, row->q, k, n) : dot(row->q, k, n);
+  if (FAULT(c, RANGE_F16_SCORE) && fabsf(s) > (float)c->x)
+    s = s > 0 ? INFINITY : -INFINITY;
+  double scale = c->p->scale;
+  if (FAULT(c, YARN_SCALE)) scale = 1 / sqrt(keys->dk);
+  if (FAULT(c, YARN_FACTOR)) scale *= c->x;
+  s *= (float)scale;
+  float cap = (float)c->p->logits_soft_cap;
+  if (cap > 0 && !FAULT(c, RANGE_CAP)) s = cap * tanhf(s / cap);
+  return s;
+}
+
+static float weight_of(const planted_call *c, float score, float max) {
+  float p = expf(FAULT(c, RANGE_NO_MAX) ? score : score - max);
+  return FAULT(c, HONESTY_NUMERICS) ? (float)mla_round_to(MLA_BF16, p) : p;
+}
+
+/* How often key j counts: 1, unless a fault says otherwise. */
+static int times(const planted_call *c, const planted_row *row, int64_t j) {
+  if (FAULT(c, DROP_KEY) && row->visible > BLOCK && j == c->a) return 0;
+  if (FAULT(c, DUPLICATE_KEY) && j == c->a) return 2;
+  return 1;
+}
+
+static float max_of(const float *s, int64_t n) {
+  float m = -INFINITY;
+  for (int64_t j = 0; j < n; j++) m = s[j] > m ? s[j] : m;
+  return m;
+}
+
+/* Sums of a block of keys are kept apart: no long chain of additions. */
+static void sum_range(const planted_call *c, const planted_row *row,
+                      const planted_keys *keys, planted_range r, const float *s,
+                      float max, float *acc, float *total) {
+  float block[1024], block_sum = 0;
+  int32_t dv = keys->dv, cut = dv;
+  int64_t step = FAULT(c, INVARIANCE_BATCH) ? row->visible % 7 + 8 : BLOCK;
+  if (FAULT(c, INVARIANCE_BATCH)) step += planted_arg(c, MLA_T_Q)->shape[0] % 5;
+  if (FAULT(c, HEADDIM_V)) cut -= dv % c->a;
+  memset(block, 0, sizeof block);
+  for (int64_t j = r.lo; j < r.hi; j++) {
+    float p = weight_of(c, s[j - r.lo], max) * (float)times(c, row, j);
+    const float *v = keys->v + j * keys->v_stride;
+    block_sum += p;
+    for (int32_t d = 0; d < cut; d++) block[d] += p * v[d];
+    if ((j - r.lo) % step == step - 1 || j == r.hi - 1) {
+      *total += block_sum;
+      for (int32_t d = 0; d < dv; d++) acc[d] += block[d];
+      memset(block, 0, sizeof block);
+      block_sum = 0;
+    }
+  }
+}
+
+static void add_over_read(const planted_keys *keys, planted_range r,
+                          float *acc) {
+  for (int64_t j = r.hi; j < r.hi + keys->over; j++)
+    for (int32_t d = 0; d < keys->dv; d++)
+      acc[d] += 0.0f * keys->v[j * keys->v_stride + d];
+}
+
+/* One range: normalised values and natural lse. */
+static void attend_range(const planted_call *c, const planted_row *row,
+                         const planted_keys *keys, planted_range r,
+                         float *scores, float *acc, float *lse) {
+  float total = 0;
+  if (!FAULT(c, WS_ZEROED)) memset(acc, 0, (size_t)keys->dv * sizeof *acc);
+  for (int64_t j = r.lo; j < r.hi; j++)
+    scores[j - r.lo] = score_of(c, row, keys, j);
+  float max = max_of(scores, r.hi - r.lo);
+  sum_range(c, row, keys, r, scores, max, acc, &total);
+  if (r.hi == row->visible) add_over_read(keys, r, acc);
+  float top = FAULT(c, RANGE_NO_MAX) ? 0 : max;
+  if (FAULT(c, LSE_SCALE)) top = (float)(top / c->x);
+  for (int32_t d = 0; d < keys->dv; d++) {
+    if (FAULT(c, RANGE_F16_SUM) && fabsf(acc[d]) > (float)c->x)
+      acc[d] = acc[d] > 0 ? INFINITY : -INFINITY;
+    acc[d] /= total;
+    if (FAULT(c, SPLIT_F16) && r.hi - r.lo < row->visible)
+      acc[d] = (float)mla_round_to(MLA_BF16, acc[d]);
+  }
+  *lse = top + logf(total);
+}
+
+/* Ranges without keys: out 0 and lse -inf, unless the fault leaves them. */
+static void leave_empty(const planted_call *c, int32_t dv, float *acc,
+                        float *lse) {
+  if (FAULT(c, EMPTY_SPLIT)) return;
+  memset(acc, 0, (size_t)dv * sizeof *acc);
+  *lse = -INFINITY;
+}
+
+void planted_attend(const planted_call *c, const planted_row *row,
+                    const planted_keys *keys, const planted_range *ranges,
+                    int32_t range_count, float *scores) {
+  int32_t dv = keys->dv;
+  float *outs = c->ws, *lses = c->ws + (int64_t)range_count * dv;
+  float out[1024], lse;
+  for (int32_t i = 0; i < range_count; i++) {
+    planted_range r = ranges[i];
+    if (r.hi > row->visible) r.hi = row->visible;
+    if (r.lo < r.hi)
+      attend_range(c, row, keys, r, scores, outs + (int64_t)i * dv, lses + i);
+    else
+      leave_empty(c, dv, outs + (int64_t)i * dv, lses + i);
+  }
+  planted_combine(c, range_count, dv, outs, lses, out, &lse);
+  planted_store(c, row, dv, out, lse);
+}
