@@ -10,19 +10,35 @@
  *                     with them the quantities from which the error budget of
  *                     any declared arithmetic follows: what the judge uses
  * Arguments are trusted (problem_check.h checks). Tensors are in host memory.
- * These functions allocate; they fail only with OUT_OF_MEMORY.
+ * These functions allocate; they fail with OUT_OF_MEMORY, and with UNSUPPORTED
+ * for what mla_oracle_refusal() names.
  */
 #ifndef MLA_ORACLE_H
 #define MLA_ORACLE_H
 
 #include "mla/mla.h"
 
-/* num_splits: decode in that many parts, merged (0 and 1: in one). */
+/*
+ * NULL when the oracle serves the problem; else one sentence why not, and in
+ * *field (may be NULL) the member it is about.
+ */
+const char *mla_oracle_refusal(const mla_problem *problem, const char **field);
+
+/*
+ * num_splits: decode in that many parts, merged (0 and 1: in one).
+ * context_chunk: prefill takes the context in such chunks, merged (0: in one).
+ * limits may be NULL.
+ */
 mla_status mla_oracle_run(const mla_problem *problem, const mla_limits *limits,
                           const mla_args *args, mla_error *err);
 
-/* Rows of the outputs to compute. A row of [N,H,*] is token * H + head; of
-   other outputs the flattened index of all axes but the last. */
+/*
+ * Rows of the outputs to compute. A row of [N,H,*] is token * H + head; of
+ * other outputs the flattened index of all axes but the last. Rows that an
+ * output lacks, and rows of tokens from query_start_loc[B] on, are left out.
+ * Prefill up-projects the keys once for each (request, head) that has a row
+ * here: many rows of few heads are cheaper than few rows of many heads.
+ */
 typedef struct mla_selection {
   int64_t count;      /* 0: all rows */
   const int64_t *row; /* ascending; kept by the caller until freed */
@@ -52,6 +68,14 @@ typedef struct mla_expected_view {
   const unsigned char *bytes;
   int64_t byte_count;
 } mla_expected_view;
+
+/*
+ * Outputs come in the order of the operation table: out, lse; w_uk, w_uv, ...
+ * lse is in the problem's base; a row without keys has value 0 and lse
+ * -infinity, and a budget of 0. kv_write, kv_read and kv_copy are exact: their
+ * bytes start from what the tensor in args holds when mla_expect is called,
+ * so call it before the backend runs. The selection does not touch them.
+ */
 
 int32_t mla_expected_count(const mla_expected *expected);
 mla_expected_view mla_expected_at(const mla_expected *expected, int32_t i);
