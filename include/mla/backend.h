@@ -200,8 +200,7 @@ typedef enum mla_slot {
 /* Flag bits of mla_problem.flags. */
 #define MLA_CAUSAL ((uint64_t)1 << 0)     /* bottom-right aligned mask */
 #define MLA_RETURN_LSE ((uint64_t)1 << 1) /* write MLA_T_LSE */
-#define MLA_LSE_BASE2 ((uint64_t)1 << 2)  /* lse (in and out) is log2, not ln \
-                                           */
+#define MLA_LSE_BASE2 ((uint64_t)1 << 2)  /* lse is log2, not ln */
 #define MLA_HAS_SINK ((uint64_t)1 << 3)   /* MLA_T_SINK is given */
 #define MLA_SEPARATE_V ((uint64_t)1 << 4) /* K and V in caches of their own */
 #define MLA_CONTEXT ((uint64_t)1 << 5)    /* prefill: part of it is cached */
