@@ -1,0 +1,34 @@
+#!/bin/sh
+# check_format.sh ROOT: every C file is as clang-format 14 leaves it. Other
+# versions format differently, so no other will do; exit 77 without it.
+set -u
+cd "${1:?usage: check_format.sh ROOT}" || exit 2
+format=
+for name in clang-format-14 clang-format; do
+  case $($name --version 2>/dev/null) in
+    *'version 14.'*) format=$name && break ;;
+  esac
+done
+if [ -z "$format" ]; then
+  echo "format: clang-format 14 is not installed" >&2
+  exit 77
+fi
+if [ -e .git ]; then
+  files=$(git ls-files '*.c' '*.h') || exit 2
+else
+  files=$(find . -name 'build*' -type d -prune -o -name '*.[ch]' -print)
+fi
+if [ -z "$files" ]; then
+  echo "format: no C file under $(pwd)" >&2
+  exit 2
+fi
+bad=0
+for f in $files; do
+  [ -f "$f" ] || continue
+  if ! $format --dry-run -Werror "$f" >/dev/null 2>&1; then
+    echo "format: $f: run $format -i on it"
+    bad=1
+  fi
+done
+[ $bad -eq 0 ] && echo "format: all $(echo "$files" | wc -w) files agree"
+exit $bad
