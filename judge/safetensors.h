@@ -5,8 +5,8 @@
  * then the data, little-endian. In memory everything is in the host's order,
  * whatever the host's. Files may come from anybody: a lie in one (a length, a
  * type, a hole, an overlap, a name twice) is INVALID_ARGUMENT with a sentence,
- * never a crash, and no more memory is taken than the file has bytes (plus
- * the header's).
+ * never a crash, and memory stays within a few times the bytes that are
+ * really there.
  */
 #ifndef MLA_SAFETENSORS_H
 #define MLA_SAFETENSORS_H
