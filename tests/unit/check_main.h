@@ -1,0 +1,18 @@
+/*
+ * check_main.h - running one suite: the whole of a test program's main.
+ */
+#ifndef MLA_CHECK_MAIN_H
+#define MLA_CHECK_MAIN_H
+
+#include <check.h>
+
+/* 0 if every test of the suite passed and there was one. */
+static inline int check_main(Suite *suite) {
+  SRunner *runner = srunner_create(suite);
+  srunner_run_all(runner, CK_NORMAL);
+  int bad = srunner_ntests_failed(runner) || !srunner_ntests_run(runner);
+  srunner_free(runner);
+  return bad;
+}
+
+#endif
