@@ -1,0 +1,133 @@
+/*
+ * case_check.c - attributes that contradict each other, said in a sentence.
+ */
+#include "case.h"
+#include "case_types.h"
+#include "dtype.h"
+#include "error.h"
+
+#define BIT(x) (1u << (x))
+#define FAIL(...) mla_fail(err, MLA_INVALID_ARGUMENT, "case", __VA_ARGS__)
+
+/* What each operation's generator knows how to make. */
+static unsigned dists_of(int32_t op) {
+  unsigned plain = BIT(MLA_DIST_BELL);
+  switch (op) {
+    case MLA_OP_DECODE:
+    case MLA_OP_PREFILL:
+      return plain | BIT(MLA_DIST_EXACT) | BIT(MLA_DIST_ONEHOT) |
+             BIT(MLA_DIST_NEEDLE) | BIT(MLA_DIST_OUTLIER) |
+             BIT(MLA_DIST_REPEAT) | BIT(MLA_DIST_EQUAL) | BIT(MLA_DIST_BIG) |
+             BIT(MLA_DIST_TINY);
+    case MLA_OP_KV_WRITE:
+    case MLA_OP_KV_READ: return plain | BIT(MLA_DIST_EDGE);
+    case MLA_OP_MERGE:
+      return plain | BIT(MLA_DIST_EXACT) | BIT(MLA_DIST_BIG) |
+             BIT(MLA_DIST_NAN);
+    default:
+      return plain | BIT(MLA_DIST_OUTLIER) | BIT(MLA_DIST_EXACT) |
+             BIT(MLA_DIST_BIG) | BIT(MLA_DIST_TINY);
+  }
+}
+
+static mla_status check_lists(const mla_case *c, mla_error *err) {
+  static const int keys[] = {MLA_K_Q, MLA_K_LEN, MLA_K_CTX, MLA_K_START};
+  for (int i = 0; i < MLA_CASE_LISTS; i++) {
+    const mla_key_spec *spec = mla_key_spec_of(keys[i]);
+    int32_t count = c->list[spec->list].count;
+    if (count > 1 && count != c->num[MLA_K_REQUESTS])
+      return FAIL("case: %s has %d values, but b is %lld", spec->name,
+                  (int)count, (long long)c->num[MLA_K_REQUESTS]);
+  }
+  if (mla_case_tokens(c) > INT32_MAX)
+    return FAIL("case: %lld tokens, at most %d have an index",
+                (long long)mla_case_tokens(c), INT32_MAX);
+  return MLA_OK;
+}
+
+static int64_t row_sees(const mla_case *c, int64_t b, int64_t t) {
+  int64_t len = mla_case_seq_len(c, b);
+  if (c->num[MLA_K_FULL]) return len;
+  int64_t n = len - mla_case_at(c, MLA_K_Q, b) + t + 1;
+  return n < 0 ? 0 : n;
+}
+
+/* Equal probabilities: few enough that f32 sums stay within the budget's
+   model; and a power of two where the quotient must be exact. */
+static mla_status check_equal_keys(const mla_case *c, mla_error *err) {
+  int exact = c->num[MLA_K_DIST] == MLA_DIST_EXACT;
+  if (!exact && c->num[MLA_K_DIST] != MLA_DIST_EQUAL) return MLA_OK;
+  for (int64_t b = 0; b < c->num[MLA_K_REQUESTS]; b++) {
+    for (int64_t t = 0; t < mla_case_at(c, MLA_K_Q, b); t++) {
+      int64_t n = row_sees(c, b, t);
+      if (n > 1024)
+        return FAIL(
+            "case: request %lld has %lld keys of one probability, "
+            "at most 1024 are in contract",
+            (long long)b, (long long)n);
+      if (exact && (n & (n - 1)))
+        return FAIL(
+            "case: dist=exact, but row %lld of request %lld sees "
+            "%lld keys, no power of two",
+            (long long)t, (long long)b, (long long)n);
+    }
+  }
+  return MLA_OK;
+}
+
+static mla_status check_heads(const mla_case *c, mla_error *err) {
+  int64_t h = c->num[MLA_K_HEADS], kvh = c->num[MLA_K_KV_HEADS];
+  if (kvh > 1 && !c->num[MLA_K_SEPARATE_V])
+    return FAIL("case: kvh above 1 needs sepv");
+  if (kvh > 1 && h % kvh)
+    return FAIL("case: kvh %lld does not divide h %lld", (long long)kvh,
+                (long long)h);
+  mla_problem p = mla_case_problem(c);
+  if (c->op == MLA_OP_DECODE && !c->num[MLA_K_SEPARATE_V] &&
+      mla_problem_v_dim(&p) > mla_problem_head_dim(&p))
+    return FAIL("case: dv %d is wider than the key, %d",
+                (int)mla_problem_v_dim(&p), (int)mla_problem_head_dim(&p));
+  if (c->num[MLA_K_SEPARATE_V] && mla_format_dtype(c->format) == 0)
+    return FAIL("case: sepv needs a plain format");
+  return MLA_OK;
+}
+
+static mla_status check_blocks(const mla_case *c, mla_error *err) {
+  int64_t nb = c->num[MLA_K_BLOCKS], copies = c->num[MLA_K_COPIES];
+  if (c->op == MLA_OP_KV_WRITE &&
+      (c->num[MLA_K_TOKENS] - 1) / c->num[MLA_K_PAGE] >= nb)
+    return FAIL("case: n %lld tokens do not fit nb %lld blocks",
+                (long long)c->num[MLA_K_TOKENS], (long long)nb);
+  if (c->op == MLA_OP_KV_COPY &&
+      (copies > nb || (c->num[MLA_K_WITHIN] && copies > nb / 2)))
+    return FAIL("case: copies %lld, but only %lld targets", (long long)copies,
+                (long long)(c->num[MLA_K_WITHIN] ? nb / 2 : nb));
+  return MLA_OK;
+}
+
+static mla_status check_formats(const mla_case *c, mla_error *err) {
+  int cached = mla_key_use_of(c->op, MLA_K_PAGE) != NULL;
+  int32_t plain = mla_format_dtype(c->format);
+  if ((!cached || c->op == MLA_OP_PREFILL) && mla_dtype_bits(plain) < 16)
+    return FAIL("case: %s is no type of activations; f64, f32, f16, bf16 are",
+                mla_format_name(c->format));
+  if (c->num[MLA_K_FUSED_Q] && !c->num[MLA_K_Q_LORA])
+    return FAIL("case: fusedq needs lq");
+  if (c->num[MLA_K_FUSED_O] && !c->num[MLA_K_HIDDEN])
+    return FAIL("case: fusedo needs hid");
+  return MLA_OK;
+}
+
+mla_status mla_case_check(const mla_case *c, mla_error *err) {
+  mla_status status = check_lists(c, err);
+  if (!(dists_of(c->op) & BIT(c->num[MLA_K_DIST])))
+    return FAIL("case: dist=%s is nothing that %s has",
+                mla_key_spec_of(MLA_K_DIST)->words[c->num[MLA_K_DIST]],
+                mla_op_name(c->op));
+  if (status == MLA_OK) status = check_formats(c, err);
+  if (status == MLA_OK) status = check_heads(c, err);
+  if (status == MLA_OK) status = check_blocks(c, err);
+  if (status == MLA_OK && (c->op == MLA_OP_DECODE || c->op == MLA_OP_PREFILL))
+    status = check_equal_keys(c, err);
+  return status;
+}
