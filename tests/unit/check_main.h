@@ -6,6 +6,12 @@
 
 #include <check.h>
 
+/* For loops of millions: ck_assert_msg keeps a record of every call. */
+#define REQUIRE(condition, ...)                  \
+  do {                                           \
+    if (!(condition)) ck_abort_msg(__VA_ARGS__); \
+  } while (0)
+
 /* 0 if every test of the suite passed and there was one. */
 static inline int check_main(Suite *suite) {
   SRunner *runner = srunner_create(suite);

@@ -43,8 +43,7 @@ START_TEST(bell_has_its_shape) {
   double sum = 0, squares = 0;
   for (int i = 0; i < n; i++) {
     double x = mla_rng_bell(rng, (uint64_t)i);
-    ck_assert(x >= -4 && x < 4);
-    ck_assert_double_eq((double)(float)x, x);
+    REQUIRE(x >= -4 && x < 4 && (double)(float)x == x, "%a", x);
     sum += x;
     squares += x * x;
   }
@@ -61,10 +60,10 @@ START_TEST(below_covers_its_range_evenly) {
   int seen[7] = {0};
   for (uint64_t i = 0; i < 70000; i++) {
     uint32_t x = mla_rng_below(rng, i, 7);
-    ck_assert_uint_lt(x, 7);
+    REQUIRE(x < 7, "%u", (unsigned)x);
     seen[x]++;
-    ck_assert_uint_eq(mla_rng_below(rng, i, 1), 0);
-    ck_assert_uint_lt(mla_rng_below(rng, i, UINT32_MAX), UINT32_MAX);
+    REQUIRE(mla_rng_below(rng, i, 1) == 0, "one value");
+    REQUIRE(mla_rng_below(rng, i, UINT32_MAX) < UINT32_MAX, "the top");
   }
   for (int k = 0; k < 7; k++) { /* 10000 each, five deviations of 93 */
     ck_assert_int_gt(seen[k], 9535);
