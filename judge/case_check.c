@@ -75,6 +75,26 @@ static mla_status check_equal_keys(const mla_case *c, mla_error *err) {
   return MLA_OK;
 }
 
+/* Quotients must be exact, and nothing may join the sum. */
+static mla_status check_exactness(const mla_case *c, mla_error *err) {
+  int64_t dist = c->num[MLA_K_DIST], parts = c->num[MLA_K_PARTS];
+  int bits = dist == MLA_DIST_EXACT || dist == MLA_DIST_ONEHOT;
+  if (bits && (c->num[MLA_K_SINK] || c->real[MLA_K_CAP] > 0))
+    return FAIL("case: dist=%s with a sink or a cap is not exact",
+                mla_key_spec_of(MLA_K_DIST)->words[dist]);
+  if (c->op != MLA_OP_MERGE) return MLA_OK;
+  if (dist == MLA_DIST_EXACT &&
+      ((parts & (parts - 1)) || c->num[MLA_K_EMPTY] == MLA_EMPTY_SOME ||
+       c->num[MLA_K_EMPTY] == MLA_EMPTY_FIRST))
+    return FAIL(
+        "case: dist=exact, but %lld parts are no power of two, or "
+        "some are empty",
+        (long long)parts);
+  if (dist == MLA_DIST_NAN && parts < 2)
+    return FAIL("case: dist=nan needs a second part");
+  return MLA_OK;
+}
+
 static mla_status check_heads(const mla_case *c, mla_error *err) {
   int64_t h = c->num[MLA_K_HEADS], kvh = c->num[MLA_K_KV_HEADS];
   if (kvh > 1 && !c->num[MLA_K_SEPARATE_V])
@@ -125,6 +145,7 @@ mla_status mla_case_check(const mla_case *c, mla_error *err) {
                 mla_key_spec_of(MLA_K_DIST)->words[c->num[MLA_K_DIST]],
                 mla_op_name(c->op));
   if (status == MLA_OK) status = check_formats(c, err);
+  if (status == MLA_OK) status = check_exactness(c, err);
   if (status == MLA_OK) status = check_heads(c, err);
   if (status == MLA_OK) status = check_blocks(c, err);
   if (status == MLA_OK && (c->op == MLA_OP_DECODE || c->op == MLA_OP_PREFILL))

@@ -1,0 +1,60 @@
+/*
+ * generate.h - from a case and a seed to the vector.
+ *
+ * Data is a function of the request and the position in it, never of where a
+ * page lies: the same requests in other pages, batches or strides have the
+ * same numbers, so that regrouped cases must give the same answers.
+ */
+#ifndef MLA_GENERATE_H
+#define MLA_GENERATE_H
+
+#include "rng.h"
+#include "vector.h"
+
+/*
+ * What fills the memory that a call must not read: every byte of it. 0xff is
+ * NaN in every floating type, 0x7e large, 0 zero. Unused entries of block
+ * tables are out of range, wrong but lawful, or 0.
+ */
+typedef enum mla_poison {
+  MLA_POISON_NAN = 0xff,
+  MLA_POISON_LARGE = 0x7e,
+  MLA_POISON_ZERO = 0
+} mla_poison;
+
+/* The vector is to be freed, whatever is returned. */
+mla_status mla_generate(const mla_case *c, uint64_t seed, mla_poison poison,
+                        mla_vector *v, mla_error *err);
+
+/* ------------------------------------------- between the generator's files */
+
+typedef struct mla_gen {
+  const mla_case *c;
+  uint64_t seed;
+  mla_poison poison;
+  mla_vector *v;
+  int64_t *order; /* order[k]: physical page of the k-th used page */
+  double *row;    /* scratch for one row */
+  double *key;
+} mla_gen;
+
+/* The stream of a tensor; of one request's tensor. */
+mla_rng mla_gen_stream(const mla_gen *g, const char *name);
+mla_rng mla_gen_stream_of(const mla_gen *g, const char *name, int64_t request);
+/* Writes values[0, n) at element offset of a slot. */
+void mla_gen_put_row(mla_gen *g, int32_t slot, int64_t offset,
+                     const double *values, int64_t n);
+/* A random order of 0 .. n-1, from a stream. */
+void mla_gen_shuffle(mla_rng rng, int64_t *order, int64_t n);
+/* 2^e near 1 / sqrt(n). */
+double mla_gen_weight_scale(int64_t n);
+/* A stream's value under the case's distribution; column for outliers. */
+double mla_gen_value(const mla_gen *g, mla_rng rng, int64_t i, int64_t column);
+/* How much dist=big and dist=tiny multiply by. */
+double mla_gen_range(const mla_gen *g);
+
+void mla_gen_index(mla_gen *g);     /* lengths, tables, slots, mappings */
+void mla_gen_attention(mla_gen *g); /* caches, kv_c, k_pe, q, sink */
+void mla_gen_plain(mla_gen *g);     /* weights, rows, parts, caches to copy */
+
+#endif

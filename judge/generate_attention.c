@@ -1,0 +1,228 @@
+/*
+ * generate_attention.c - keys, values, queries and sinks.
+ *
+ * Scores: a key has entries of variance 4/3, a query the same times a factor
+ * chosen so that scores have the standard deviation `amp`. Distributions that
+ * need a chosen key (onehot, needle) add a multiple of that key to the query.
+ */
+#include "dmath.h"
+#include "dtype.h"
+#include "generate.h"
+#include "tensor.h"
+
+#define VARIANCE (4.0 / 3.0)
+
+/* What the keys of one request are made of. */
+typedef struct key_source {
+  mla_rng rng;
+  int64_t kv_heads, width; /* numbers a token has: kv_heads * width */
+  int64_t rope;            /* the last columns, which are no values */
+} key_source;
+
+static key_source keys_of(const mla_gen *g, int64_t b) {
+  const mla_problem *p = &g->v->problem;
+  key_source k = {mla_gen_stream_of(g, "k", b), mla_problem_kv_heads(p),
+                  (int64_t)p->kv_lora_rank + p->qk_rope_head_dim,
+                  p->qk_rope_head_dim};
+  if (g->c->op == MLA_OP_DECODE) k.width = mla_problem_head_dim(p);
+  if (k.rope > k.width) k.rope = 0;
+  return k;
+}
+
+/* The token whose numbers position j has. */
+static int64_t token_at(const mla_gen *g, int64_t j) {
+  switch (g->c->num[MLA_K_DIST]) {
+    case MLA_DIST_REPEAT: return j % 4;
+    case MLA_DIST_EQUAL: return 0;
+    default: return j;
+  }
+}
+
+static void key_row(const mla_gen *g, const key_source *k, int64_t j,
+                    int64_t head, double *row) {
+  int64_t dist = g->c->num[MLA_K_DIST];
+  int64_t first = (token_at(g, j) * k->kv_heads + head) * k->width;
+  for (int64_t d = 0; d < k->width; d++) {
+    int is_rope = d >= k->width - k->rope;
+    if (is_rope && dist == MLA_DIST_EXACT)
+      row[d] = 0;
+    else if (is_rope && dist == MLA_DIST_TINY)
+      row[d] = mla_rng_bell(k->rng, (uint64_t)(first + d));
+    else
+      row[d] = mla_gen_value(g, k->rng, first + d, d);
+  }
+}
+
+static void value_row(const mla_gen *g, mla_rng rng, int64_t j,
+                      int64_t kv_heads, int64_t head, double *row) {
+  int64_t width = mla_problem_v_dim(&g->v->problem);
+  int64_t first = (token_at(g, j) * kv_heads + head) * width;
+  for (int64_t d = 0; d < width; d++)
+    row[d] = mla_gen_value(g, rng, first + d, d);
+}
+
+/* ----------------------------------------------------------------- caches */
+
+/* Offset of position j of request b in a cache; the axis behind the entries'
+   is the caller's. */
+static int64_t cache_offset(const mla_gen *g, const mla_tensor *cache,
+                            int64_t b, int64_t j) {
+  const mla_tensor *table = &g->v->tensor[MLA_T_BLOCK_TABLE];
+  int64_t page = g->v->problem.block_size;
+  int64_t block =
+      mla_get_int(table->data, table->dtype, mla_at2(table, b, j / page));
+  return mla_at2(cache, block, j % page);
+}
+
+static void fill_separate(mla_gen *g, const key_source *k, int64_t b,
+                          int64_t j) {
+  const mla_tensor *kc = &g->v->tensor[MLA_T_CACHE];
+  const mla_tensor *vc = &g->v->tensor[MLA_T_V_CACHE];
+  mla_rng rng = mla_gen_stream_of(g, "v", b);
+  int64_t width = mla_problem_v_dim(&g->v->problem);
+  for (int64_t head = 0; head < k->kv_heads; head++) {
+    key_row(g, k, j, head, g->row);
+    mla_gen_put_row(g, MLA_T_CACHE,
+                    cache_offset(g, kc, b, j) + head * kc->stride[2], g->row,
+                    k->width);
+    value_row(g, rng, j, k->kv_heads, head, g->row);
+    mla_gen_put_row(g, MLA_T_V_CACHE,
+                    cache_offset(g, vc, b, j) + head * vc->stride[2], g->row,
+                    width);
+  }
+}
+
+static void fill_cache(mla_gen *g, int64_t b) {
+  const mla_tensor *cache = &g->v->tensor[MLA_T_CACHE];
+  key_source k = keys_of(g, b);
+  int64_t start =
+      g->c->op == MLA_OP_KV_READ ? mla_case_at(g->c, MLA_K_START, b) : 0;
+  int64_t n = mla_case_cached(g->c, b);
+  for (int64_t j = start; j < start + n; j++) {
+    if (g->v->problem.flags & MLA_SEPARATE_V) {
+      fill_separate(g, &k, b, j);
+      continue;
+    }
+    key_row(g, &k, j, 0, g->row);
+    mla_gen_put_row(g, MLA_T_CACHE, cache_offset(g, cache, b, j), g->row,
+                    k.width);
+  }
+}
+
+/* prefill: the new tokens' keys, positions context_len and on. */
+static void fill_new_keys(mla_gen *g, int64_t b, int64_t token) {
+  const mla_tensor *c = &g->v->tensor[MLA_T_KV_C];
+  const mla_tensor *pe = &g->v->tensor[MLA_T_K_PE];
+  key_source k = keys_of(g, b);
+  int64_t context = mla_case_cached(g->c, b), latent = k.width - k.rope;
+  for (int64_t t = 0; t < mla_case_at(g->c, MLA_K_Q, b); t++) {
+    key_row(g, &k, context + t, 0, g->row);
+    mla_gen_put_row(g, MLA_T_KV_C, mla_at2(c, token + t, 0), g->row, latent);
+    mla_gen_put_row(g, MLA_T_K_PE, mla_at2(pe, token + t, 0), g->row + latent,
+                    k.rope);
+  }
+}
+
+/* ---------------------------------------------------------------- queries */
+
+static int64_t row_sees(const mla_gen *g, int64_t b, int64_t t) {
+  int64_t len = mla_case_seq_len(g->c, b);
+  if (g->c->num[MLA_K_FULL]) return len;
+  int64_t n = len - mla_case_at(g->c, MLA_K_Q, b) + t + 1;
+  return n < 0 ? 0 : n;
+}
+
+/* The key that row (t, head) is aimed at: each row has its own, spread over
+   what it sees, the newest first. */
+static int64_t chosen_key(const mla_gen *g, int64_t b, int64_t t, int64_t head,
+                          int64_t visible) {
+  int64_t heads = g->v->problem.num_heads;
+  int64_t rows = heads * mla_case_at(g->c, MLA_K_Q, b);
+  int64_t step = visible / rows > 1 ? visible / rows : 1;
+  return visible - 1 - ((t * heads + head) * step) % visible;
+}
+
+static double aim_of(const mla_gen *g, int64_t visible) {
+  switch (g->c->num[MLA_K_DIST]) {
+    case MLA_DIST_ONEHOT: return g->c->op == MLA_OP_DECODE ? 320 : 600;
+    case MLA_DIST_NEEDLE: return mla_log((double)visible) + 2;
+    default: return 0;
+  }
+}
+
+/* Columns of q that take part in the scores under this distribution, as
+   [first, width). */
+static int64_t first_column(const mla_gen *g, int64_t width, int64_t rope) {
+  int64_t dist = g->c->num[MLA_K_DIST];
+  if (dist == MLA_DIST_EXACT || dist == MLA_DIST_TINY) return width - rope;
+  return 0;
+}
+
+static void noise_row(const mla_gen *g, mla_rng rng, int64_t row, int64_t width,
+                      int64_t rope, double *q) {
+  int64_t dist = g->c->num[MLA_K_DIST];
+  int64_t first = first_column(g, width, rope);
+  double scale = g->v->problem.scale, range = mla_gen_range(g);
+  double active = (double)(width - first ? width - first : 1);
+  double factor = g->c->real[MLA_K_AMP] / (scale * VARIANCE * mla_sqrt(active));
+  if (dist == MLA_DIST_BIG) factor /= range;
+  if (dist == MLA_DIST_ONEHOT) factor = 0;
+  if (dist == MLA_DIST_NEEDLE) factor *= 0.25;
+  for (int64_t d = 0; d < width; d++) {
+    double x = mla_rng_bell(rng, (uint64_t)(row * width + d)) * factor;
+    if (dist == MLA_DIST_OUTLIER && d % 67 == 5) x *= 0.0625;
+    q[d] = d < first ? 0 : x;
+  }
+}
+
+/* Adds to q what makes its score with the chosen key `aim`. In prefill only
+   the rope part is known without the up-projection. */
+static void aim_row(const mla_gen *g, const key_source *k, int64_t b, int64_t t,
+                    int64_t head, double *q, int64_t width) {
+  int64_t visible = row_sees(g, b, t), group, columns;
+  double aim = visible > 0 ? aim_of(g, visible) : 0;
+  if (aim == 0) return;
+  columns = g->c->op == MLA_OP_DECODE ? width : k->rope;
+  group = g->v->problem.num_heads / k->kv_heads;
+  key_row(g, k, chosen_key(g, b, t, head, visible), head / group, g->key);
+  double factor = aim / (g->v->problem.scale * VARIANCE * (double)columns);
+  for (int64_t d = 0; d < columns; d++)
+    q[width - columns + d] += factor * g->key[k->width - columns + d];
+}
+
+static void fill_queries(mla_gen *g, int64_t b, int64_t token) {
+  const mla_tensor *q = &g->v->tensor[MLA_T_Q];
+  mla_rng rng = mla_gen_stream_of(g, "q", b);
+  key_source k = keys_of(g, b);
+  int64_t heads = q->shape[1], width = q->shape[2];
+  for (int64_t t = 0; t < mla_case_at(g->c, MLA_K_Q, b); t++) {
+    for (int64_t h = 0; h < heads; h++) {
+      noise_row(g, rng, t * heads + h, width, k.rope, g->row);
+      aim_row(g, &k, b, t, h, g->row, width);
+      mla_gen_put_row(g, MLA_T_Q, mla_at3(q, token + t, h, 0), g->row, width);
+    }
+  }
+}
+
+static void fill_sink(mla_gen *g) {
+  const mla_tensor *sink = &g->v->tensor[MLA_T_SINK];
+  mla_rng rng = mla_gen_stream(g, "sink");
+  if (!sink->data) return;
+  for (int64_t h = 0; h < sink->shape[0]; h++)
+    mla_put(sink->data, sink->dtype, mla_at1(sink, h),
+            mla_rng_bell(rng, (uint64_t)h) + 1);
+}
+
+void mla_gen_attention(mla_gen *g) {
+  const mla_vector *v = g->v;
+  int cached = v->tensor[MLA_T_BLOCK_TABLE].data != NULL;
+  int64_t token = 0;
+  fill_sink(g);
+  if (!cached && g->c->op != MLA_OP_PREFILL) return;
+  for (int64_t b = 0; b < g->c->num[MLA_K_REQUESTS]; b++) {
+    if (cached) fill_cache(g, b);
+    if (v->tensor[MLA_T_Q].data) fill_queries(g, b, token);
+    if (g->c->op == MLA_OP_PREFILL) fill_new_keys(g, b, token);
+    token += mla_case_at(g->c, MLA_K_Q, b);
+  }
+}

@@ -1,0 +1,102 @@
+/*
+ * vector.c - memory and small questions of a vector.
+ */
+#include "vector.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dtype.h"
+#include "error.h"
+#include "tensor.h"
+
+void mla_vector_init(mla_vector *v) {
+  memset(v, 0, sizeof *v);
+  v->problem = mla_problem_init(MLA_OP_NONE);
+  v->limits = mla_limits_init();
+  memset(v->alias, -1, sizeof v->alias);
+}
+
+void mla_vector_free(mla_vector *v) {
+  for (int s = 0; s < MLA_T_COUNT; s++)
+    if (v->alias[s] < 0) free(v->tensor[s].data);
+  free(v->id);
+  mla_vector_init(v);
+}
+
+static mla_status alloc_slot(mla_vector *v, const mla_slot_spec *spec,
+                             mla_error *err) {
+  mla_tensor *t = &v->tensor[spec->slot];
+  int64_t extent = mla_tensor_extent(t);
+  const char *name = mla_slot_name(spec->slot);
+  v->role[spec->slot] = spec->role;
+  if (spec->role == MLA_ROLE_OUT) v->compare[spec->slot] = MLA_COMPARE_BUDGET;
+  if (spec->role == MLA_ROLE_INOUT) v->compare[spec->slot] = MLA_COMPARE_BYTES;
+  if (t->data || v->alias[spec->slot] >= 0) return MLA_OK;
+  if (extent < 0 || (uint64_t)extent > SIZE_MAX - 64)
+    return mla_fail(err, MLA_INVALID_ARGUMENT, name,
+                    "%s is larger than memory can be", name);
+  t->data = calloc((size_t)extent + 64, 1); /* a pointer even when empty */
+  if (t->data) return MLA_OK;
+  return mla_fail(err, MLA_OUT_OF_MEMORY, name, "no %lld bytes for %s",
+                  (long long)extent, name);
+}
+
+mla_status mla_vector_alloc(mla_vector *v, mla_error *err) {
+  const mla_op_spec *op = mla_op_spec_of(v->problem.op);
+  for (int32_t i = 0; i < op->slot_count; i++) {
+    const mla_slot_spec *spec = &op->slots[i];
+    if (!mla_slot_applies(spec, &v->problem)) continue;
+    if (spec->optional && v->tensor[spec->slot].rank == 0) continue;
+    mla_status status = alloc_slot(v, spec, err);
+    if (status != MLA_OK) return status;
+  }
+  for (int s = 0; s < MLA_T_COUNT; s++)
+    if (v->alias[s] >= 0) v->tensor[s].data = v->tensor[v->alias[s]].data;
+  return MLA_OK;
+}
+
+static int64_t last_of(const mla_vector *v, int32_t slot) {
+  const mla_tensor *t = &v->tensor[slot];
+  if (!t->data || t->rank != 1 || t->shape[0] < 1) return -1;
+  return mla_get_int(t->data, t->dtype, mla_at1(t, t->shape[0] - 1));
+}
+
+int64_t mla_vector_live(const mla_vector *v, int32_t slot) {
+  if (slot == MLA_T_DST) return last_of(v, MLA_T_CU_SEQ_LENS);
+  if (slot != MLA_T_OUT && slot != MLA_T_LSE) return -1;
+  return last_of(v, MLA_T_QUERY_START_LOC);
+}
+
+mla_args mla_vector_args(const mla_vector *v) {
+  mla_args args = {(uint32_t)sizeof(mla_args), MLA_T_COUNT, v->tensor};
+  return args;
+}
+
+mla_limits mla_vector_limits(const mla_vector *v) {
+  mla_limits limits = v->limits;
+  const mla_tensor *lens = &v->tensor[MLA_T_SEQ_LENS];
+  const mla_tensor *starts = &v->tensor[MLA_T_QUERY_START_LOC];
+  if (v->hints && lens->data && starts->data) {
+    limits.seq_lens = lens->data;
+    limits.query_start_loc = starts->data;
+  }
+  return limits;
+}
+
+int64_t mla_vector_request(const mla_vector *v, int64_t token,
+                           int64_t *within) {
+  int32_t slot = v->problem.op == MLA_OP_KV_READ ? MLA_T_CU_SEQ_LENS
+                                                 : MLA_T_QUERY_START_LOC;
+  const mla_tensor *t = &v->tensor[slot];
+  *within = token;
+  if (!t->data) return -1;
+  for (int64_t b = 0; b + 1 < t->shape[0]; b++) {
+    int64_t first = mla_get_int(t->data, t->dtype, mla_at1(t, b));
+    int64_t end = mla_get_int(t->data, t->dtype, mla_at1(t, b + 1));
+    if (token < first || token >= end) continue;
+    *within = token - first;
+    return b;
+  }
+  return -1;
+}
