@@ -63,8 +63,9 @@ static void add_flushed(const double *a, double (*b)[COLUMNS], int64_t depth,
                         double tiny, double *restrict sum) {
   for (int64_t k = 0; k < depth; k++)
     for (int c = 0; c < COLUMNS; c++) {
-      double x = mla_fabs(a[k]), y = mla_fabs(b[k][c]);
-      if (x < tiny || y < tiny) sum[c] += x * y;
+      double x = a[k] < 0 ? -a[k] : a[k];
+      double y = b[k][c] < 0 ? -b[k][c] : b[k][c];
+      sum[c] += x < tiny || y < tiny ? x * y : 0;
     }
 }
 
