@@ -20,4 +20,7 @@ mla_status mla_args_check(const mla_problem *problem, const mla_limits *limits,
                           const mla_answer *answer, const mla_args *args,
                           int host_contents, mla_error *err);
 
+/* Of arguments that passed: is there nothing to do (no rows, no slots)? */
+int mla_args_empty(const mla_problem *problem, const mla_args *args);
+
 #endif

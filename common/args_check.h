@@ -1,0 +1,47 @@
+/*
+ * args_check.h - the parts of problem_check.h, for each other.
+ */
+#ifndef MLA_ARGS_CHECK_H
+#define MLA_ARGS_CHECK_H
+
+#include "op_table.h"
+
+/* What the tensors of a call say about the free symbols. */
+typedef struct mla_dims {
+  int64_t value[MLA_S_COUNT]; /* -1: nobody has said */
+  int8_t slot[MLA_S_COUNT];   /* who said so first */
+} mla_dims;
+
+/* A tensor of the call, also when it is empty and without data; else NULL. */
+const mla_tensor *mla_given(const mla_args *args, int slot);
+
+/* "MLA_CAUSAL": the lowest of the flags. */
+const char *mla_flag_name(uint64_t flags);
+
+/*
+ * No tensor's bytes overflow, taking free symbols from the array (indexed by
+ * mla_sym) or as 1 without one.
+ */
+mla_status mla_products_check(const mla_problem *problem,
+                              const int64_t *free_value, mla_error *err);
+
+/* Strides, overlap, extent and address of one tensor of the right shape. */
+mla_status mla_layout_check(const mla_slot_spec *slot,
+                            const mla_problem *problem,
+                            const mla_answer *answer, const mla_tensor *tensor,
+                            mla_error *err);
+
+/* Contents of the index tensors, in host memory, whose shapes passed. */
+mla_status mla_contents_check(const mla_problem *problem,
+                              const mla_limits *limits, const mla_args *args,
+                              const mla_dims *dims, mla_error *err);
+
+/* query_start_loc and seq_lens as plain arrays of B + 1 and B entries;
+   tokens: the rows there are. */
+mla_status mla_lengths_check(const mla_problem *problem,
+                             const mla_limits *limits,
+                             const int32_t *query_start_loc,
+                             const int32_t *seq_lens, int64_t requests,
+                             int64_t tokens, mla_error *err);
+
+#endif
