@@ -1,0 +1,278 @@
+/*
+ * decode: absorbed attention over a paged cache. Keys are gathered and
+ * widened to f32 a block at a time, once for all rows of a tile.
+ */
+#include <string.h>
+
+#include "cpu_attend.h"
+#include "cpu_internal.h"
+#include "cpu_parallel.h"
+#include "cpu_schedule.h"
+#include "tensor.h"
+
+#define LANES MLA_CPU_LANES
+
+/* What one thread works in. */
+typedef struct scratch {
+  mla_cpu_tile tile;
+  float *k, *v;         /* a block; v is k where values are part of keys */
+  int64_t k_ld, v_ld;   /* row strides, in floats */
+  float *whole, *split; /* parts of all panels: of all splits, of one */
+  float *rows;          /* [LANES][width]: queries on the way to a panel */
+  float *line;          /* [v_dim] */
+} scratch;
+
+typedef struct decode {
+  const mla_cpu_context *c;
+  const mla_tensor *q, *cache, *v_cache, *table, *seq_lens, *starts, *sink,
+      *out, *lse;
+  mla_cpu_schedule schedule;
+  unsigned char *scratch;
+  uint64_t scratch_bytes;
+} decode;
+
+/* ----------------------------------------------------------------- memory */
+
+static scratch scratch_take(mla_cpu_arena *arena, const mla_cpu_context *c) {
+  const mla_problem *p = &c->problem;
+  int panels = mla_cpu_max_panels(c);
+  uint64_t parts = (uint64_t)panels * (uint64_t)mla_cpu_part_floats(p->v_dim);
+  scratch s;
+  memset(&s, 0, sizeof s);
+  mla_cpu_tile_take(arena, &s.tile, panels, p->head_dim, p->v_dim);
+  s.tile.soft_cap = (float)p->logits_soft_cap;
+  s.k_ld = s.v_ld = mla_cpu_stride(p->head_dim);
+  s.k = s.v =
+      mla_cpu_take(arena, MLA_CPU_BLOCK * (uint64_t)s.k_ld, sizeof(float));
+  if (p->flags & MLA_SEPARATE_V) {
+    s.v_ld = mla_cpu_stride(p->v_dim);
+    s.v = mla_cpu_take(arena, MLA_CPU_BLOCK * (uint64_t)s.v_ld, sizeof(float));
+  }
+  s.whole = mla_cpu_take(arena, parts, sizeof(float));
+  s.split = mla_cpu_take(arena, parts, sizeof(float));
+  s.rows = mla_cpu_take(arena, LANES * (uint64_t)p->head_dim, sizeof(float));
+  s.line = mla_cpu_take(arena, (uint64_t)p->v_dim, sizeof(float));
+  return s;
+}
+
+static uint64_t decode_take(mla_cpu_arena *arena, decode *d) {
+  mla_cpu_arena one = {NULL, 0};
+  mla_cpu_schedule_take(arena, &d->schedule, d->c);
+  scratch_take(&one, d->c);
+  d->scratch_bytes = one.used;
+  d->scratch = mla_cpu_take(arena, (uint64_t)d->c->threads, one.used);
+  return arena->used;
+}
+
+static scratch scratch_of(const decode *d, int thread) {
+  mla_cpu_arena arena = {d->scratch + (uint64_t)thread * d->scratch_bytes, 0};
+  return scratch_take(&arena, d->c);
+}
+
+/* ------------------------------------------------------------------- rows */
+
+/* Token of the step and head of row r of a unit's request. */
+static int64_t token_of(const decode *d, const mla_cpu_unit *u, int64_t row) {
+  const int32_t *starts = d->starts->data;
+  return starts[u->request] + row / mla_cpu_group(&d->c->problem);
+}
+
+static int64_t head_of(const decode *d, const mla_cpu_unit *u, int64_t row) {
+  int64_t group = mla_cpu_group(&d->c->problem);
+  return u->kv_head * group + row % group;
+}
+
+static int64_t limit_of(const decode *d, const mla_cpu_unit *u, int64_t row) {
+  if (!(d->c->problem.flags & MLA_CAUSAL)) return u->length;
+  int64_t t = row / mla_cpu_group(&d->c->problem);
+  return mla_cpu_max(0, u->length - u->query_len + t + 1);
+}
+
+/* A panel's queries, and how far each sees. Lanes without a row are copies of
+   the last one that has: they change neither what is skipped nor masked. */
+static void load_queries(const decode *d, const mla_cpu_unit *u, scratch *s) {
+  int type = mla_cpu_type_of(d->q->dtype);
+  int64_t width = s->tile.width;
+  s->tile.panels = (int)mla_cpu_ceil(u->rows, LANES);
+  for (int p = 0; p < s->tile.panels; p++) {
+    for (int64_t x = 0; x < LANES; x++) {
+      int64_t row = u->row + mla_cpu_min(p * LANES + x, u->rows - 1);
+      int64_t at = mla_at3(d->q, token_of(d, u, row), head_of(d, u, row), 0);
+      s->tile.limit[p * LANES + x] = limit_of(d, u, row);
+      d->c->table.load[type](s->rows + x * width,
+                             mla_cpu_at(d->q->data, type, at), width);
+    }
+    d->c->table.pack(s->tile.q + p * width * LANES, s->rows, width, width,
+                     (float)d->c->problem.scale);
+  }
+}
+
+static void write_rows(const decode *d, const mla_cpu_unit *u, int panel,
+                       mla_cpu_part part, float *line) {
+  mla_cpu_rows_out r;
+  memset(&r, 0, sizeof r);
+  r.out_type = mla_cpu_type_of(d->out->dtype);
+  r.base2 = (d->c->problem.flags & MLA_LSE_BASE2) != 0;
+  r.rows = (int)mla_cpu_min(LANES, u->rows - (int64_t)panel * LANES);
+  for (int x = 0; x < r.rows; x++) {
+    int64_t row = u->row + (int64_t)panel * LANES + x;
+    int64_t token = token_of(d, u, row), head = head_of(d, u, row);
+    r.out[x] = mla_cpu_at_mut(d->out->data, r.out_type,
+                              mla_at3(d->out, token, head, 0));
+    if (d->lse) r.lse[x] = (float *)d->lse->data + mla_at2(d->lse, token, head);
+    if (d->sink)
+      r.sink[x] = (const float *)d->sink->data + mla_at1(d->sink, head);
+  }
+  mla_cpu_part_finish(&d->c->table, d->c->problem.v_dim, part, &r, line);
+}
+
+/* ------------------------------------------------------------------- keys */
+
+/* Row of a cache: [block][entry][...] or, per kv head, [block][entry][g]. */
+static int64_t entry_at(const mla_tensor *cache, int64_t block, int64_t entry,
+                        int64_t kv_head) {
+  return cache->rank == 4 ? mla_at4(cache, block, entry, kv_head, 0)
+                          : mla_at3(cache, block, entry, 0);
+}
+
+static void gather(const decode *d, const mla_cpu_unit *u, int64_t first, int n,
+                   scratch *s) {
+  const mla_problem *p = &d->c->problem;
+  int type = mla_cpu_type_of(d->cache->dtype);
+  mla_cpu_load_fn *load = d->c->table.load[type];
+  const int32_t *blocks =
+      (const int32_t *)d->table->data + mla_at1(d->table, u->request);
+  for (int j = 0; j < n; j++) {
+    int64_t block = blocks[(first + j) / p->block_size];
+    int64_t entry = (first + j) % p->block_size;
+    load(s->k + j * s->k_ld,
+         mla_cpu_at(d->cache->data, type,
+                    entry_at(d->cache, block, entry, u->kv_head)),
+         p->head_dim);
+    if (d->v_cache)
+      load(s->v + j * s->v_ld,
+           mla_cpu_at(d->v_cache->data, type,
+                      entry_at(d->v_cache, block, entry, u->kv_head)),
+           p->v_dim);
+  }
+}
+
+/* Feeds keys first .. last - 1 to the tile's parts. */
+static void attend_keys(const decode *d, const mla_cpu_unit *u, int64_t first,
+                        int64_t last, scratch *s) {
+  mla_cpu_block b = {s->k, NULL, s->k_ld, 0, s->tile.width,
+                     0,    s->v, s->v_ld, 0, 0};
+  for (; first < last; first += MLA_CPU_BLOCK) {
+    b.first = first;
+    b.n = (int)mla_cpu_min(MLA_CPU_BLOCK, last - first);
+    gather(d, u, first, b.n, s);
+    mla_cpu_attend_block(&d->c->table, &s->tile, &b);
+  }
+}
+
+/* Computes split k of the unit into parts, one a panel. */
+static void attend_split(const decode *d, const mla_cpu_unit *u, int64_t k,
+                         float *parts, scratch *s) {
+  int64_t v_dim = s->tile.v_dim;
+  int64_t keys = mla_cpu_split_keys(u->length, d->c->limits.num_splits);
+  /* The last row of a tile sees farthest. */
+  int64_t end = s->tile.limit[s->tile.panels * LANES - 1];
+  s->tile.parts = parts;
+  for (int p = 0; p < s->tile.panels; p++)
+    mla_cpu_part_clear(
+        mla_cpu_part_at(parts + p * mla_cpu_part_floats(v_dim), v_dim), v_dim);
+  attend_keys(d, u, k * keys, mla_cpu_min((k + 1) * keys, end), s);
+}
+
+/* ------------------------------------------------------------------ tasks */
+
+static void attend_whole(const decode *d, const mla_cpu_unit *u, scratch *s) {
+  int64_t v_dim = s->tile.v_dim, floats = mla_cpu_part_floats(v_dim);
+  int64_t splits = mla_cpu_splits(u->length, d->c->limits.num_splits);
+  attend_split(d, u, 0, s->whole, s);
+  for (int64_t k = 1; k < splits; k++) {
+    attend_split(d, u, k, s->split, s);
+    for (int p = 0; p < s->tile.panels; p++)
+      mla_cpu_part_fold(&d->c->table, v_dim,
+                        mla_cpu_part_at(s->whole + p * floats, v_dim),
+                        mla_cpu_part_at(s->split + p * floats, v_dim));
+  }
+  for (int p = 0; p < s->tile.panels; p++)
+    write_rows(d, u, p, mla_cpu_part_at(s->whole + p * floats, v_dim), s->line);
+}
+
+static float *slot_of(const decode *d, const mla_cpu_unit *u, int64_t split,
+                      int64_t panel) {
+  int64_t at = u->slot + split * d->schedule.panels + panel;
+  return d->schedule.slots + at * mla_cpu_part_floats(d->c->problem.v_dim);
+}
+
+static void attend_task(void *state, int64_t index, int thread) {
+  const decode *d = state;
+  const mla_cpu_work *w = &d->schedule.work[index];
+  const mla_cpu_unit *u = &d->schedule.unit[w->unit];
+  scratch s = scratch_of(d, thread);
+  load_queries(d, u, &s);
+  if (w->split < 0)
+    attend_whole(d, u, &s);
+  else
+    attend_split(d, u, w->split, slot_of(d, u, w->split, 0), &s);
+}
+
+/* Folds the parts of one panel of a shared unit, in order. */
+static void fold_task(void *state, int64_t index, int thread) {
+  const decode *d = state;
+  const mla_cpu_unit *u = &d->schedule.unit[index / d->schedule.panels];
+  int panel = (int)(index % d->schedule.panels);
+  int64_t v_dim = d->c->problem.v_dim;
+  int64_t splits = mla_cpu_splits(u->length, d->c->limits.num_splits);
+  scratch s = scratch_of(d, thread);
+  if ((int64_t)panel * LANES >= u->rows) return;
+  mla_cpu_part part = mla_cpu_part_at(slot_of(d, u, 0, panel), v_dim);
+  for (int64_t k = 1; k < splits; k++)
+    mla_cpu_part_fold(&d->c->table, v_dim, part,
+                      mla_cpu_part_at(slot_of(d, u, k, panel), v_dim));
+  write_rows(d, u, panel, part, s.line);
+}
+
+static void decode_run(const mla_cpu_context *c, const mla_args *args,
+                       void *workspace) {
+  mla_cpu_arena arena = {workspace, 0};
+  decode d;
+  memset(&d, 0, sizeof d);
+  d.c = c;
+  d.q = mla_arg(args, MLA_T_Q);
+  d.cache = mla_arg(args, MLA_T_CACHE);
+  if (c->problem.flags & MLA_SEPARATE_V)
+    d.v_cache = mla_arg(args, MLA_T_V_CACHE);
+  d.table = mla_arg(args, MLA_T_BLOCK_TABLE);
+  d.seq_lens = mla_arg(args, MLA_T_SEQ_LENS);
+  d.starts = mla_arg(args, MLA_T_QUERY_START_LOC);
+  if (c->problem.flags & MLA_HAS_SINK) d.sink = mla_arg(args, MLA_T_SINK);
+  d.out = mla_arg(args, MLA_T_OUT);
+  if (c->problem.flags & MLA_RETURN_LSE) d.lse = mla_arg(args, MLA_T_LSE);
+  decode_take(&arena, &d);
+  mla_cpu_schedule_make(&d.schedule, c, d.seq_lens->shape[0], d.seq_lens->data,
+                        d.starts->data);
+  mla_cpu_parallel(c->threads, d.schedule.works, attend_task, &d);
+  mla_cpu_parallel(c->threads, d.schedule.shared_units * d.schedule.panels,
+                   fold_task, &d);
+}
+
+static uint64_t decode_workspace(const mla_cpu_context *c) {
+  mla_cpu_arena arena = {NULL, 0};
+  decode d;
+  memset(&d, 0, sizeof d);
+  d.c = c;
+  return decode_take(&arena, &d);
+}
+
+static const char *decode_refuse(const mla_problem *p) {
+  const char *why = mla_cpu_refuse_types(p, 0);
+  if (!why) why = mla_cpu_refuse_cache(p);
+  if (!why) why = mla_cpu_refuse_attention(p);
+  return why;
+}
+
+const mla_cpu_op mla_cpu_op_decode = {MLA_OP_DECODE, "decode", decode_refuse,
+                                      decode_workspace, decode_run};

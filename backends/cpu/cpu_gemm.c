@@ -1,0 +1,162 @@
+#include "cpu_gemm.h"
+
+#include "cpu_parallel.h"
+
+#define LANES MLA_CPU_LANES
+#define PANELS 4 /* of x, in a task */
+#define ROWS_N (PANELS * LANES)
+#define ROWS_M 256           /* of y, in a task */
+#define ROWS_Y 64            /* of y, widened at once */
+#define CHAIN MLA_CPU_CHAIN  /* of k */
+#define LD_ROWS (CHAIN + 16) /* of y where k is contiguous: odd lines */
+#define LD_COLS (ROWS_Y + 16)
+
+/* What one thread works in. */
+typedef struct scratch {
+  float *x;    /* [PANELS][CHAIN][LANES] */
+  float *y;    /* [ROWS_Y][LD_ROWS] or [CHAIN][LD_COLS] */
+  float *c;    /* [PANELS][ROWS_M][LANES] */
+  float *rows; /* [LANES][CHAIN] */
+  float *line; /* [ROWS_M] */
+} scratch;
+
+typedef struct run {
+  const mla_cpu_context *context;
+  const mla_cpu_gemm *g;
+  unsigned char *scratch;
+  uint64_t scratch_bytes;
+  int64_t tiles_n, tiles_m;
+} run;
+
+/* One task: a tile of a batch. */
+typedef struct tile {
+  int64_t batch, n0, n, m0, m;
+} tile;
+
+static scratch scratch_take(mla_cpu_arena *arena) {
+  scratch s;
+  s.x = mla_cpu_take(arena, PANELS * CHAIN * LANES, sizeof(float));
+  s.y = mla_cpu_take(arena, CHAIN * LD_COLS, sizeof(float));
+  s.c = mla_cpu_take(arena, PANELS * ROWS_M * LANES, sizeof(float));
+  s.rows = mla_cpu_take(arena, LANES * CHAIN, sizeof(float));
+  s.line = mla_cpu_take(arena, ROWS_M, sizeof(float));
+  return s;
+}
+
+/* x[n0 + lane][k0 ..] into a panel; lanes without a row are 0. */
+static void pack_rows(const run *r, const tile *t, int64_t n0, int64_t lanes,
+                      int64_t k0, int64_t k, float *panel, float *rows) {
+  const mla_cpu_matrix *x = &r->g->x;
+  mla_cpu_load_fn *load = r->context->table.load[x->type];
+  for (int64_t lane = 0; lane < LANES; lane++) {
+    int64_t at = t->batch * x->batch + (n0 + lane) * x->row + k0;
+    if (lane < lanes)
+      load(rows + lane * k, mla_cpu_at(x->data, x->type, at), k);
+    else
+      for (int64_t p = 0; p < k; p++) rows[lane * k + p] = 0.0f;
+  }
+  r->context->table.pack(panel, rows, k, k, 1.0f);
+}
+
+static void pack_columns(const run *r, const tile *t, int64_t n0, int64_t lanes,
+                         int64_t k0, int64_t k, float *panel) {
+  const mla_cpu_matrix *x = &r->g->x;
+  mla_cpu_load_fn *load = r->context->table.load[x->type];
+  for (int64_t p = 0; p < k; p++, panel += LANES) {
+    int64_t at = t->batch * x->batch + n0 * x->row + (k0 + p) * x->col;
+    load(panel, mla_cpu_at(x->data, x->type, at), lanes);
+    for (int64_t lane = lanes; lane < LANES; lane++) panel[lane] = 0.0f;
+  }
+}
+
+static void pack_x(const run *r, const tile *t, int64_t k0, int64_t k,
+                   scratch *s) {
+  for (int64_t at = 0; at < t->n; at += LANES) {
+    int64_t lanes = mla_cpu_min(LANES, t->n - at);
+    float *panel = s->x + at * CHAIN;
+    if (r->g->x.col == 1)
+      pack_rows(r, t, t->n0 + at, lanes, k0, k, panel, s->rows);
+    else
+      pack_columns(r, t, t->n0 + at, lanes, k0, k, panel);
+  }
+}
+
+/* y[m0 .. m0 + m][k0 .. k0 + k] to f32, in its own order. */
+static void widen_y(const run *r, const tile *t, int64_t m0, int64_t m,
+                    int64_t k0, int64_t k, float *to) {
+  const mla_cpu_matrix *y = &r->g->y;
+  mla_cpu_load_fn *load = r->context->table.load[y->type];
+  int64_t base = t->batch * y->batch + m0 * y->row + k0 * y->col;
+  if (y->col == 1)
+    for (int64_t i = 0; i < m; i++)
+      load(to + i * LD_ROWS, mla_cpu_at(y->data, y->type, base + i * y->row),
+           k);
+  else
+    for (int64_t p = 0; p < k; p++)
+      load(to + p * LD_COLS, mla_cpu_at(y->data, y->type, base + p * y->col),
+           m);
+}
+
+static const float ones[LANES] = {1, 1, 1, 1, 1, 1, 1, 1,
+                                  1, 1, 1, 1, 1, 1, 1, 1};
+
+static void multiply_chain(const run *r, const tile *t, int64_t k0, int64_t k,
+                           scratch *s) {
+  int by_rows = r->g->y.col == 1;
+  pack_x(r, t, k0, k, s);
+  for (int64_t i = 0; i < t->m; i += ROWS_Y) {
+    int64_t m = mla_cpu_min(ROWS_Y, t->m - i);
+    widen_y(r, t, t->m0 + i, m, k0, k, s->y);
+    for (int64_t at = 0; at < t->n; at += LANES)
+      r->context->table.product(m, k, s->y, by_rows ? LD_ROWS : 1,
+                                by_rows ? 1 : LD_COLS, s->x + at * CHAIN,
+                                k0 == 0 ? NULL : ones,
+                                s->c + at * ROWS_M + i * LANES);
+  }
+}
+
+static void store_tile(const run *r, const tile *t, const scratch *s) {
+  const mla_cpu_gemm *g = r->g;
+  for (int64_t n = 0; n < t->n; n++) {
+    const float *c = s->c + n / LANES * LANES * ROWS_M + n % LANES;
+    for (int64_t i = 0; i < t->m; i++) s->line[i] = c[i * LANES];
+    int64_t at = t->batch * g->out_batch + (t->n0 + n) * g->out_row + t->m0;
+    r->context->table.store[g->out_type](
+        mla_cpu_at_mut(g->out, g->out_type, at), s->line, t->m);
+  }
+}
+
+static void gemm_task(void *state, int64_t index, int thread) {
+  const run *r = state;
+  const mla_cpu_gemm *g = r->g;
+  mla_cpu_arena arena = {r->scratch + (uint64_t)thread * r->scratch_bytes, 0};
+  scratch s = scratch_take(&arena);
+  tile t;
+  t.batch = index / (r->tiles_n * r->tiles_m);
+  t.m0 = index / r->tiles_n % r->tiles_m * ROWS_M;
+  t.n0 = index % r->tiles_n * ROWS_N;
+  t.m = mla_cpu_min(ROWS_M, g->m - t.m0);
+  t.n = mla_cpu_min(ROWS_N, g->n - t.n0);
+  for (int64_t k0 = 0; k0 < g->k; k0 += CHAIN)
+    multiply_chain(r, &t, k0, mla_cpu_min(CHAIN, g->k - k0), &s);
+  store_tile(r, &t, &s);
+}
+
+uint64_t mla_cpu_gemm_workspace(const mla_cpu_context *c) {
+  mla_cpu_arena one = {NULL, 0}, all = {NULL, 0};
+  scratch_take(&one);
+  mla_cpu_take(&all, (uint64_t)c->threads, one.used);
+  return all.used;
+}
+
+void mla_cpu_gemm_run(const mla_cpu_context *c, const mla_cpu_gemm *g,
+                      void *workspace) {
+  mla_cpu_arena one = {NULL, 0}, all = {workspace, 0};
+  run r = {c, g, NULL, 0, 0, 0};
+  scratch_take(&one);
+  r.scratch_bytes = one.used;
+  r.scratch = mla_cpu_take(&all, (uint64_t)c->threads, one.used);
+  r.tiles_n = mla_cpu_ceil(g->n, ROWS_N);
+  r.tiles_m = mla_cpu_ceil(g->m, ROWS_M);
+  mla_cpu_parallel(c->threads, g->batch * r.tiles_n * r.tiles_m, gemm_task, &r);
+}

@@ -1,0 +1,170 @@
+/*
+ * kv_write, kv_read, kv_copy: moving cache entries. Threads share the cache
+ * out by place, not by token, so that a slot or block named twice ends as if
+ * done in order.
+ */
+#include <string.h>
+
+#include "cpu_internal.h"
+#include "cpu_parallel.h"
+#include "tensor.h"
+
+#define STEP 256      /* elements on their way through f32 */
+#define NEIGHBOURS 16 /* slots of one thread in a row */
+
+/* n elements from one type to another, through f32. */
+static void convert(const mla_cpu_table *table, const mla_tensor *from,
+                    int64_t from_at, const mla_tensor *to, int64_t to_at,
+                    int64_t n) {
+  float line[STEP];
+  int in = mla_cpu_type_of(from->dtype), out = mla_cpu_type_of(to->dtype);
+  for (int64_t i = 0; i < n; i += STEP) {
+    int64_t here = mla_cpu_min(STEP, n - i);
+    table->load[in](line, mla_cpu_at(from->data, in, from_at + i), here);
+    table->store[out](mla_cpu_at_mut(to->data, out, to_at + i), line, here);
+  }
+}
+
+/* ---------------------------------------------------------------- kv_write */
+
+typedef struct kv_write {
+  const mla_cpu_context *c;
+  const mla_tensor *kv_c, *k_pe, *slots, *cache;
+  int parts;
+} kv_write;
+
+static void write_part(void *state, int64_t part, int thread) {
+  const kv_write *w = state;
+  const int64_t *slot = w->slots->data;
+  int64_t size = w->cache->shape[1], latent = w->kv_c->shape[1];
+  (void)thread;
+  for (int64_t t = 0; t < w->slots->shape[0]; t++) {
+    if (slot[t] < 0 || slot[t] / NEIGHBOURS % w->parts != part) continue;
+    int64_t at = mla_at2(w->cache, slot[t] / size, slot[t] % size);
+    convert(&w->c->table, w->kv_c, mla_at1(w->kv_c, t), w->cache, at, latent);
+    convert(&w->c->table, w->k_pe, mla_at1(w->k_pe, t), w->cache, at + latent,
+            w->k_pe->shape[1]);
+  }
+}
+
+static void kv_write_run(const mla_cpu_context *c, const mla_args *args,
+                         void *workspace) {
+  kv_write w = {c,
+                mla_arg(args, MLA_T_KV_C),
+                mla_arg(args, MLA_T_K_PE),
+                mla_arg(args, MLA_T_SLOT_MAPPING),
+                mla_arg(args, MLA_T_CACHE),
+                c->threads};
+  (void)workspace;
+  mla_cpu_parallel(c->threads, w.parts, write_part, &w);
+}
+
+/* ----------------------------------------------------------------- kv_read */
+
+typedef struct kv_read {
+  const mla_cpu_context *c;
+  const mla_tensor *cache, *table, *ends, *starts, *dst;
+  int64_t parts; /* a request's tokens are shared out in so many runs */
+} kv_read;
+
+static void read_part(void *state, int64_t index, int thread) {
+  const kv_read *r = state;
+  int64_t b = index / r->parts, part = index % r->parts;
+  const int32_t *cu = r->ends->data;
+  const int32_t *block = (const int32_t *)r->table->data + mla_at1(r->table, b);
+  int64_t start = r->starts ? ((const int32_t *)r->starts->data)[b] : 0;
+  int64_t tokens = (int64_t)cu[b + 1] - cu[b], size = r->cache->shape[1];
+  (void)thread;
+  for (int64_t i = tokens * part / r->parts; i < tokens * (part + 1) / r->parts;
+       i++) {
+    int64_t at =
+        mla_at2(r->cache, block[(start + i) / size], (start + i) % size);
+    convert(&r->c->table, r->cache, at, r->dst, mla_at1(r->dst, cu[b] + i),
+            r->dst->shape[1]);
+  }
+}
+
+static void kv_read_run(const mla_cpu_context *c, const mla_args *args,
+                        void *workspace) {
+  kv_read r = {c,
+               mla_arg(args, MLA_T_CACHE),
+               mla_arg(args, MLA_T_BLOCK_TABLE),
+               mla_arg(args, MLA_T_CU_SEQ_LENS),
+               mla_arg(args, MLA_T_SEQ_STARTS),
+               mla_arg(args, MLA_T_DST),
+               4 * (int64_t)c->threads};
+  (void)workspace;
+  mla_cpu_parallel(c->threads, (r.ends->shape[0] - 1) * r.parts, read_part, &r);
+}
+
+/* ----------------------------------------------------------------- kv_copy */
+
+typedef struct kv_copy {
+  const mla_tensor *from, *to, *pairs;
+  int64_t entry_bytes, element_bytes;
+  int parts;
+} kv_copy;
+
+/* One share of the entries of every block, pair after pair. */
+static void copy_part(void *state, int64_t part, int thread) {
+  const kv_copy *k = state;
+  const int64_t *pair = k->pairs->data;
+  int64_t size = k->to->shape[1];
+  (void)thread;
+  for (int64_t i = 0; i < k->pairs->shape[0]; i++) {
+    int64_t at = mla_at1(k->pairs, i);
+    for (int64_t e = size * part / k->parts; e < size * (part + 1) / k->parts;
+         e++)
+      memmove((unsigned char *)k->to->data +
+                  mla_at2(k->to, pair[at + 1], e) * k->element_bytes,
+              (const unsigned char *)k->from->data +
+                  mla_at2(k->from, pair[at], e) * k->element_bytes,
+              (size_t)k->entry_bytes);
+  }
+}
+
+static void kv_copy_run(const mla_cpu_context *c, const mla_args *args,
+                        void *workspace) {
+  kv_copy k = {mla_arg(args, MLA_T_SRC_CACHE),
+               mla_arg(args, MLA_T_CACHE),
+               mla_arg(args, MLA_T_BLOCK_MAPPING),
+               0,
+               0,
+               c->threads};
+  (void)workspace;
+  k.element_bytes = mla_cpu_type_bytes(mla_cpu_type_of(k.to->dtype));
+  k.entry_bytes = k.to->shape[2] * k.element_bytes;
+  mla_cpu_parallel(c->threads, k.parts, copy_part, &k);
+}
+
+/* --------------------------------------------------------------------- ops */
+
+static uint64_t no_workspace(const mla_cpu_context *c) {
+  (void)c;
+  return 0;
+}
+
+static const char *cache_format_only(const mla_problem *p) {
+  if (mla_cpu_type_of_format(p->cache_format) < 0)
+    return "cache_format: only f32, f16 and bf16 are served";
+  return NULL;
+}
+
+static const char *kv_write_refuse(const mla_problem *p) {
+  if (mla_cpu_type_of(p->q_dtype) < 0)
+    return "q_dtype: only f32, f16 and bf16 are served";
+  return cache_format_only(p);
+}
+
+static const char *kv_read_refuse(const mla_problem *p) {
+  if (mla_cpu_type_of(p->out_dtype) < 0)
+    return "out_dtype: only f32, f16 and bf16 are served";
+  return cache_format_only(p);
+}
+
+const mla_cpu_op mla_cpu_op_kv_write = {
+    MLA_OP_KV_WRITE, "kv_write", kv_write_refuse, no_workspace, kv_write_run};
+const mla_cpu_op mla_cpu_op_kv_read = {
+    MLA_OP_KV_READ, "kv_read", kv_read_refuse, no_workspace, kv_read_run};
+const mla_cpu_op mla_cpu_op_kv_copy = {
+    MLA_OP_KV_COPY, "kv_copy", cache_format_only, no_workspace, kv_copy_run};

@@ -1,0 +1,175 @@
+#include "cpu_schedule.h"
+
+#include "cpu_attend.h"
+
+#define LANES MLA_CPU_LANES
+
+enum {
+  least_split = 256,   /* keys: below, folding costs more than it gains */
+  most_split = 16384,  /* keep the chains of additions short */
+  usual_splits = 16,   /* parts of a long request */
+  slots_a_thread = 16, /* full tiles whose parts may wait */
+  tasks_a_thread = 3,  /* enough to even out what tasks differ in */
+  shares_a_thread = 8  /* a unit above 1/8 of a thread's share is split */
+};
+
+int64_t mla_cpu_split_keys(int64_t length, int32_t wanted_splits) {
+  int64_t splits = wanted_splits > 0 ? wanted_splits : usual_splits;
+  int64_t keys = mla_cpu_round_up(mla_cpu_ceil(length, splits), MLA_CPU_BLOCK);
+  if (wanted_splits <= 0) keys = mla_cpu_max(keys, least_split);
+  keys = mla_cpu_min(keys, most_split);
+  return mla_cpu_max(keys, MLA_CPU_BLOCK);
+}
+
+int64_t mla_cpu_splits(int64_t length, int32_t wanted_splits) {
+  return mla_cpu_ceil(length, mla_cpu_split_keys(length, wanted_splits));
+}
+
+/* At least mla_cpu_splits(l) for every l <= length; splits do not grow
+   steadily with the length, since each is a whole number of blocks. */
+static int64_t most_splits(int64_t length, int32_t wanted_splits) {
+  int64_t splits = wanted_splits > 0 ? wanted_splits : usual_splits;
+  int64_t least = wanted_splits > 0 ? MLA_CPU_BLOCK : least_split;
+  return mla_cpu_min(mla_cpu_ceil(length, least),
+                     mla_cpu_max(splits, mla_cpu_ceil(length, most_split)));
+}
+
+int64_t mla_cpu_group(const mla_problem *p) {
+  return p->num_heads / p->num_kv_heads;
+}
+
+int mla_cpu_max_panels(const mla_cpu_context *c) {
+  int64_t query = mla_cpu_min(c->limits.max_query_len, c->limits.tokens);
+  int64_t rows = mla_cpu_group(&c->problem) * query;
+  return (int)mla_cpu_max(
+      1, mla_cpu_min(mla_cpu_ceil(rows, LANES), MLA_CPU_TILE_PANELS));
+}
+
+void mla_cpu_schedule_take(mla_cpu_arena *arena, mla_cpu_schedule *s,
+                           const mla_cpu_context *c) {
+  int64_t rows = c->limits.tokens * mla_cpu_group(&c->problem);
+  /* Each request and kv head may leave one panel half full. */
+  int64_t panels = c->problem.num_kv_heads *
+                   (mla_cpu_ceil(rows, LANES) + c->limits.requests);
+  int64_t splits = most_splits(c->limits.max_seq_len, c->limits.num_splits);
+  int64_t room = (int64_t)slots_a_thread * c->threads * MLA_CPU_TILE_PANELS;
+  int64_t floats = mla_cpu_part_floats(c->problem.v_dim);
+  if (splits < 2)
+    room = 0;
+  else if (panels < room / splits)
+    room = panels * splits;
+  s->slot_panels = room;
+  s->unit = mla_cpu_take(arena, (uint64_t)panels, sizeof *s->unit);
+  s->work = mla_cpu_take(arena, (uint64_t)(panels + room), sizeof *s->work);
+  s->slots =
+      mla_cpu_take(arena, (uint64_t)room, (uint64_t)floats * sizeof(float));
+}
+
+/* ------------------------------------------------------------------ units */
+
+typedef struct batch {
+  const mla_cpu_context *context;
+  int64_t requests;
+  const int32_t *seq_lens, *query_start_loc;
+} batch;
+
+static int64_t rows_of(const batch *b, int64_t request) {
+  int64_t query =
+      (int64_t)b->query_start_loc[request + 1] - b->query_start_loc[request];
+  return query * mla_cpu_group(&b->context->problem);
+}
+
+static int64_t count_tasks(const batch *b, int panels) {
+  int64_t tasks = 0;
+  for (int64_t i = 0; i < b->requests; i++)
+    tasks += mla_cpu_ceil(rows_of(b, i), (int64_t)panels * LANES) *
+             mla_cpu_max(1, mla_cpu_splits(b->seq_lens[i],
+                                           b->context->limits.num_splits));
+  return tasks * b->context->problem.num_kv_heads;
+}
+
+/* Tall tiles convert the keys less often, low ones give more tasks. */
+static int choose_panels(const batch *b) {
+  int panels = mla_cpu_max_panels(b->context);
+  while (panels > 1 &&
+         count_tasks(b, panels) < (int64_t)tasks_a_thread * b->context->threads)
+    panels = (panels + 1) / 2;
+  return panels;
+}
+
+static void add_units(mla_cpu_schedule *s, const batch *b, int64_t request) {
+  int64_t rows = rows_of(b, request), tile = (int64_t)s->panels * LANES;
+  mla_cpu_unit u = {0};
+  u.request = (int32_t)request;
+  u.length = b->seq_lens[request];
+  u.query_len =
+      (int32_t)(b->query_start_loc[request + 1] - b->query_start_loc[request]);
+  u.slot = -1;
+  for (int32_t g = 0; g < b->context->problem.num_kv_heads; g++)
+    for (int64_t row = 0; row < rows; row += tile) {
+      u.kv_head = g;
+      u.row = row;
+      u.rows = (int32_t)mla_cpu_min(tile, rows - row);
+      u.work = u.rows * (u.length + MLA_CPU_BLOCK);
+      s->unit[s->units++] = u;
+    }
+}
+
+/* Heap sort, the most work first: libc's qsort may allocate. */
+static void sift_down(mla_cpu_unit *u, int64_t at, int64_t count) {
+  for (;;) {
+    int64_t child = 2 * at + 1;
+    if (child >= count) return;
+    if (child + 1 < count && u[child + 1].work < u[child].work) child++;
+    if (u[at].work <= u[child].work) return;
+    mla_cpu_unit t = u[at];
+    u[at] = u[child];
+    u[child] = t;
+    at = child;
+  }
+}
+
+static void sort_by_work(mla_cpu_unit *u, int64_t count) {
+  for (int64_t i = count / 2; i-- > 0;) sift_down(u, i, count);
+  for (int64_t last = count - 1; last > 0; last--) {
+    mla_cpu_unit t = u[0];
+    u[0] = u[last];
+    u[last] = t;
+    sift_down(u, 0, last);
+  }
+}
+
+/* The largest units are shared out split by split, while slots last. */
+static void share_out(mla_cpu_schedule *s, const mla_cpu_context *c) {
+  int64_t total = 0, used = 0, i = 0;
+  for (int64_t k = 0; k < s->units; k++) total += s->unit[k].work;
+  for (; i < s->units; i++) {
+    mla_cpu_unit *u = &s->unit[i];
+    int64_t splits = mla_cpu_splits(u->length, c->limits.num_splits);
+    int64_t need = splits * s->panels;
+    if (c->threads == 1 || splits < 2 || used + need > s->slot_panels) break;
+    if (u->work < total / c->threads / shares_a_thread) break;
+    u->slot = used;
+    used += need;
+    for (int64_t k = 0; k < splits; k++) {
+      mla_cpu_work w = {(int32_t)i, (int32_t)k};
+      s->work[s->works++] = w;
+    }
+  }
+  s->shared_units = i;
+  for (; i < s->units; i++) {
+    mla_cpu_work w = {(int32_t)i, -1};
+    s->work[s->works++] = w;
+  }
+}
+
+void mla_cpu_schedule_make(mla_cpu_schedule *s, const mla_cpu_context *c,
+                           int64_t requests, const int32_t *seq_lens,
+                           const int32_t *query_start_loc) {
+  batch b = {c, requests, seq_lens, query_start_loc};
+  s->units = s->works = 0;
+  s->panels = choose_panels(&b);
+  for (int64_t i = 0; i < requests; i++) add_units(s, &b, i);
+  sort_by_work(s->unit, s->units);
+  share_out(s, c);
+}

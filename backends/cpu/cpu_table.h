@@ -1,0 +1,42 @@
+/*
+ * cpu_table.h - the kernels in use: portable first, then raised level by level
+ * under a mask.
+ *
+ * A new kernel is one file, one line in init_portable.h, init_x86.h or
+ * init_arm.h, and one line in CMakeLists.txt (docs/cpu.md).
+ */
+#ifndef MLA_CPU_TABLE_H
+#define MLA_CPU_TABLE_H
+
+#include "cpu_isa.h"
+#include "cpu_kernels.h"
+
+/* Element types that kernels convert to and from f32. */
+typedef enum mla_cpu_type {
+  MLA_CPU_F32 = 0,
+  MLA_CPU_F16 = 1,
+  MLA_CPU_BF16 = 2,
+  MLA_CPU_TYPES = 3
+} mla_cpu_type;
+
+/* -1 for a dtype (or a cache format) that has no f32 conversion here. */
+int mla_cpu_type_of(int32_t dtype);
+int mla_cpu_type_of_format(int32_t cache_format);
+int64_t mla_cpu_type_bytes(int type);
+
+typedef struct mla_cpu_table {
+  int isa; /* the highest level that gave a kernel */
+  mla_cpu_load_fn *load[MLA_CPU_TYPES];
+  mla_cpu_store_fn *store[MLA_CPU_TYPES];
+  mla_cpu_pack_fn *pack;
+  mla_cpu_product_fn *product;
+  mla_cpu_softmax_fn *softmax;
+  mla_cpu_softcap_fn *softcap;
+  mla_cpu_fold_fn *fold;
+  mla_cpu_axpy_fn *axpy;
+} mla_cpu_table;
+
+/* mask: the levels allowed; the caller has ANDed it with what runs here. */
+mla_cpu_table mla_cpu_table_for(uint32_t mask);
+
+#endif
