@@ -43,8 +43,8 @@ static double power_of_two(int e) {
 }
 
 double mla_ldexp(double x, int e) {
-  /* Large steps are exact or saturate. Steps down end above the subnormals
-     by 53 bits, so that only the last multiplication rounds. */
+  /* Steps up are exact or saturate. Steps down stop 53 bits above the
+     subnormals, so that only the last multiplication rounds. */
   for (int i = 0; e > 1023 && i < 2; i++, e -= 1023) x *= 0x1p1023;
   for (int i = 0; e < -1022 && i < 2; i++, e += 969) x *= 0x1p-969;
   if (e > 1023) e = 1023;

@@ -45,21 +45,31 @@ static double divide(mla_pair a, mla_pair b) {
   return quotient + rest / b.hi;
 }
 
-/* tanh(x) = (e - 1) / (e + 1), e = exp(2 x). */
+/* Where (e - 1) would have lost digits: the Taylor series, |x| < 2^-5. */
+static double tanh_small(double x) {
+  double z = x * x;
+  double series = 62.0 / 2835 + z * (-1382.0 / 155925);
+  series = -1.0 / 3 + z * (2.0 / 15 + z * (-17.0 / 315 + z * series));
+  return x + x * (z * series);
+}
+
+/* (e - 1) / (e + 1), e = exp(2 x), for 2^-5 <= x < 20. */
+static double tanh_middle(double x) {
+  int exponent;
+  mla_pair e = mla_exp_pair(2 * x, 0, &exponent);
+  e.hi = mla_ldexp(e.hi, exponent);
+  e.lo = mla_ldexp(e.lo, exponent);
+  mla_pair above = mla_sum(e.hi, -1), below = mla_sum(e.hi, 1);
+  above = mla_sum(above.hi, above.lo + e.lo);
+  below = mla_sum(below.hi, below.lo + e.lo);
+  return divide(above, below);
+}
+
 double mla_tanh(double x) {
   double size = mla_fabs(x);
   if (mla_isnan(x)) return mla_nan();
   if (size < 0x1p-28) return x; /* x^3 / 3 is below half a unit */
-  double result = 1;
-  if (size < 20) {
-    int exponent;
-    mla_pair e = mla_exp_pair(2 * size, 0, &exponent);
-    e.hi = mla_ldexp(e.hi, exponent);
-    e.lo = mla_ldexp(e.lo, exponent);
-    mla_pair above = mla_sum(e.hi, -1), below = mla_sum(e.hi, 1);
-    above = mla_sum(above.hi, above.lo + e.lo);
-    below = mla_sum(below.hi, below.lo + e.lo);
-    result = divide(above, below);
-  }
+  if (size < 0x1p-5) return tanh_small(x);
+  double result = size < 20 ? tanh_middle(size) : 1;
   return x < 0 ? -result : result;
 }

@@ -30,7 +30,11 @@ static mla_pair reduce(double x, unsigned *quadrant) {
   return mla_sum(first.hi, (first.lo - third.lo) - n * PIECE_4);
 }
 
-/* Taylor series: beyond the last term there is less than 2^-60 of the sum. */
+/*
+ * Taylor series: beyond the last term there is less than 2^-58 of the sum.
+ * The cube in sin costs most: four roundings of up to a ninth of the result,
+ * together 0.3 units besides the last addition's 0.5.
+ */
 static double kernel_sin(mla_pair r) {
   double x = r.hi, z = x * x;
   double far =
