@@ -381,7 +381,8 @@ typedef struct mla_backend {
   /*
    * Enqueues on the stream. libmla has checked the arguments before (every
    * rule of docs/spec.md, section 6 that the host can see), so a port need
-   * not repeat that.
+   * not repeat that. A step without rows is not passed on: no tensor that
+   * arrives here is empty.
    */
   mla_status (*run)(const mla_backend_plan *plan, const mla_args *args,
                     void *workspace, uint64_t workspace_bytes,
@@ -431,9 +432,11 @@ typedef struct mla_backend {
 #endif
 
 /*
- * The one exported symbol. Gets the host's version; returns NULL when the
- * major differs (the host then reports MLA_VERSION_MISMATCH).
+ * The one symbol a plugin exports. Gets the host's version; returns NULL when
+ * the major differs (the host then reports MLA_VERSION_MISMATCH).
  */
+MLA_BACKEND_EXPORT const mla_backend *mla_backend_get(uint32_t host_major,
+                                                      uint32_t host_minor);
 typedef const mla_backend *(*mla_backend_get_fn)(uint32_t host_major,
                                                  uint32_t host_minor);
 #define MLA_BACKEND_SYMBOL "mla_backend_get"

@@ -1,0 +1,26 @@
+# mla_add_port(NAME SOURCES a.c ... [LIBRARIES ...])
+# Builds a port as the plugin libNAME.so from sources that include
+# mla/backend.h, and adds the test NAME_conformance: the verdict of mlacheck.
+# Without mlacheck the plugin is built all the same, and the test fails:
+# nothing passes by absence.
+function(mla_add_port name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
+    message(FATAL_ERROR "mla_add_port(${name} SOURCES ...): "
+      "no sources, or not understood: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  add_library(${name} MODULE ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE mla::headers ${arg_LIBRARIES})
+  set_target_properties(${name} PROPERTIES PREFIX lib
+    C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
+  if(TARGET mlacheck)
+    set(check $<TARGET_FILE:mlacheck>)
+  elseif(MLA_MLACHECK)
+    set(check ${MLA_MLACHECK})
+  else()
+    message(STATUS "mlacheck is not installed: ${name}_conformance will fail")
+    set(check mlacheck)
+  endif()
+  add_test(NAME ${name}_conformance
+    COMMAND ${check} run --plugin $<TARGET_FILE:${name}>)
+endfunction()
