@@ -228,6 +228,10 @@ mla_problem mla_case_problem(const mla_case *c) {
   return p;
 }
 
+static int64_t at_least_one(int64_t n) {
+  return n > 1 ? n : 1;
+}
+
 mla_limits mla_case_limits(const mla_case *c) {
   mla_limits l = mla_limits_init();
   int64_t copies = c->op == MLA_OP_KV_COPY;
@@ -237,8 +241,8 @@ mla_limits mla_case_limits(const mla_case *c) {
   l.context_chunk = c->num[MLA_K_CHUNK];
   l.requests = c->num[MLA_K_REQUESTS] * loose;
   l.tokens = copies ? c->num[MLA_K_COPIES] : mla_case_tokens(c) * loose + more;
-  l.max_query_len = max_of(c, query_len) * loose + more;
-  l.max_seq_len = max_of(c, mla_case_seq_len) * loose + 3 * more;
+  l.max_query_len = at_least_one(max_of(c, query_len)) * loose + more;
+  l.max_seq_len = at_least_one(max_of(c, mla_case_seq_len)) * loose + 3 * more;
   if (has_cache(c)) {
     l.num_blocks = (nb > nbs ? nb : nbs) + 5 * more;
     l.table_width = table_width(c) + more;

@@ -1,0 +1,275 @@
+/*
+ * compare.c - values against budgets, bits against bits, bytes against bytes.
+ */
+#include "compare.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare_state.h"
+#include "dmath.h"
+#include "dtype.h"
+#include "error.h"
+#include "tensor.h"
+
+/* Index of all axes but the last, from a row's number. */
+static void row_index(const mla_tensor *t, int64_t row, int64_t *index) {
+  for (int32_t a = t->rank - 2; a >= 0; a--) {
+    index[a] = row % t->shape[a];
+    row /= t->shape[a];
+  }
+}
+
+/* lse has no last axis of its own: its rows are single values. */
+static int is_scalar_row(const comparison *c) {
+  return c->view.width == 1 && c->t->shape[c->t->rank - 1] != 1 &&
+         c->slot == MLA_T_LSE;
+}
+
+static int64_t offset_of(const mla_tensor *t, const int64_t *index) {
+  int64_t at = 0;
+  for (int32_t a = 0; a < t->rank; a++) at += index[a] * t->stride[a];
+  return at;
+}
+
+static int is_poison(const comparison *c, int64_t offset) {
+  int64_t size = mla_dtype_bits(c->t->dtype) / 8;
+  if (!c->poison) return 0;
+  for (int64_t i = 0; i < size; i++)
+    if (c->got[offset * size + i] != c->poison) return 0;
+  return 1;
+}
+
+/* ---------------------------------------------------------------- a value */
+
+/* Error over budget; 0 is perfect, above 1 is wrong. */
+static double ratio_of(double error, double budget) {
+  if (error == 0) return 0;
+  return budget > 0 ? error / budget : mla_inf();
+}
+
+static int lse_may_be_positive(const comparison *c, double expected,
+                               double got) {
+  return c->slot == MLA_T_LSE && c->numerics->lse_empty_positive &&
+         mla_isinf(expected) < 0 && mla_isinf(got) > 0;
+}
+
+static double judge_value(const comparison *c, double expected, double got,
+                          double budget) {
+  if (mla_isnan(expected) || mla_isnan(got))
+    return mla_isnan(expected) && mla_isnan(got) ? 0 : mla_inf();
+  if (lse_may_be_positive(c, expected, got)) return 0;
+  if (mla_isinf(expected) || mla_isinf(got))
+    return mla_isinf(expected) == mla_isinf(got) ? 0 : mla_inf();
+  if (c->o->compare == MLA_COMPARE_BITS)
+    return mla_round_to(c->t->dtype, expected) == got ? 0 : mla_inf();
+  return ratio_of(mla_fabs(got - expected), budget);
+}
+
+static void add_metrics(comparison *c, double expected, double got) {
+  mla_output_verdict *o = c->o;
+  if (mla_isnan(expected) || mla_isinf(expected)) return;
+  if (mla_isnan(got) || mla_isinf(got)) {
+    o->not_finite++;
+    return;
+  }
+  double error = mla_fabs(got - expected), size = mla_fabs(expected);
+  if (error > o->max_abs) o->max_abs = error;
+  if (size > 0 && error / size > o->max_rel) o->max_rel = error / size;
+  c->error2 += error * error;
+  c->size2 += size * size;
+}
+
+static void keep_worst(comparison *c, const int64_t *index, double ratio,
+                       double expected, double got, double budget) {
+  mla_output_verdict *o = c->o;
+  if (o->checked > 1 && ratio <= o->worst) return;
+  o->worst = ratio;
+  o->expected = expected;
+  o->got = got;
+  o->budget = budget;
+  memcpy(o->index, index, sizeof o->index);
+}
+
+static void take_value(comparison *c, const int64_t *index, double expected,
+                       double budget) {
+  int64_t offset = offset_of(c->t, index);
+  double got = mla_get(c->got, c->t->dtype, offset);
+  double ratio = judge_value(c, expected, got, budget);
+  int bad = !(ratio <= 1); /* a NaN ratio is bad */
+  c->o->checked++;
+  add_metrics(c, expected, got);
+  keep_worst(c, index, ratio, expected, got, budget);
+  if (is_poison(c, offset)) bad = 1;
+  if (!bad) return;
+  c->o->bad++;
+  mla_region_mark(&c->region, index);
+}
+
+static void take_rows(comparison *c) {
+  int64_t index[MLA_MAX_RANK] = {0};
+  int32_t last = c->t->rank - 1;
+  for (int64_t r = 0; r < c->view.rows; r++) {
+    int64_t row = c->view.row_index ? c->view.row_index[r] : r;
+    const double *expected = c->view.value + r * c->view.width;
+    const double *budget = c->budget + r * c->view.width;
+    if (is_scalar_row(c)) {
+      index[last] = row % c->t->shape[last];
+      row_index(c->t, row / c->t->shape[last], index);
+      take_value(c, index, expected[0], budget[0]);
+      continue;
+    }
+    row_index(c->t, row, index);
+    for (index[last] = 0; index[last] < c->view.width; index[last]++)
+      take_value(c, index, expected[index[last]], budget[index[last]]);
+  }
+}
+
+/* ------------------------------------------------- everything is written */
+
+/* Walks every element of the live rows. */
+static int next_index(const mla_tensor *t, int64_t *index) {
+  for (int32_t a = t->rank - 1; a >= 0; a--) {
+    if (++index[a] < t->shape[a]) return 1;
+    index[a] = 0;
+  }
+  return 0;
+}
+
+/* Elements outside the sample too must be written, and their bytes are taken
+   out of what must not change. */
+static void look_at_all(comparison *c) {
+  int64_t index[MLA_MAX_RANK] = {0};
+  int64_t size = mla_dtype_bits(c->t->dtype) / 8;
+  if (mla_tensor_count(c->t) == 0) return;
+  do {
+    if (c->live >= 0 && index[0] >= c->live) return;
+    int64_t offset = offset_of(c->t, index);
+    c->o->elements++;
+    if (is_poison(c, offset)) {
+      c->o->unwritten++;
+      mla_region_mark(&c->region, index);
+    }
+    memset(c->written + offset * size, 1, (size_t)size);
+  } while (next_index(c->t, index));
+}
+
+static void look_between(comparison *c) {
+  const unsigned char *before = c->t->data;
+  int64_t touched = 0, first = -1;
+  for (int64_t i = 0; i < c->extent; i++) {
+    if (c->written[i] || c->got[i] == before[i]) continue;
+    if (!touched++) first = i;
+  }
+  if (!touched) return;
+  snprintf(c->o->outside, sizeof c->o->outside,
+           "%lld bytes of %s that are no output were changed, the first at "
+           "byte %lld",
+           (long long)touched, mla_slot_name(c->slot), (long long)first);
+}
+
+/* ------------------------------------------------------------------ bytes */
+
+/* A difference that is none: two NaNs of a plain type. */
+static int both_nan(const comparison *c, int64_t byte) {
+  int64_t size = mla_dtype_bits(c->t->dtype) / 8;
+  if (c->t->dtype == MLA_U8 || size == 0) return 0;
+  int64_t element = byte / size;
+  return mla_isnan(mla_get(c->got, c->t->dtype, element)) &&
+         mla_isnan(mla_get(c->view.bytes, c->t->dtype, element));
+}
+
+/* The index of an element from its offset; 0 when it lies in a gap. */
+static int index_at(const mla_tensor *t, int64_t offset, int64_t *index) {
+  for (int32_t a = 0; a < t->rank; a++) {
+    int64_t stride = t->stride[a] ? t->stride[a] : 1;
+    index[a] = offset / stride;
+    offset -= index[a] * stride;
+    if (index[a] >= t->shape[a]) return 0;
+  }
+  return offset == 0;
+}
+
+static void take_wrong_byte(comparison *c, int64_t i) {
+  int64_t size = mla_dtype_bits(c->t->dtype) / 8, element = i / size;
+  int64_t index[MLA_MAX_RANK] = {0};
+  mla_output_verdict *o = c->o;
+  int inside = index_at(c->t, element, index);
+  if (inside) mla_region_mark(&c->region, index);
+  if (!inside && !o->outside[0])
+    snprintf(o->outside, sizeof o->outside,
+             "byte %lld of %s, in a gap, was changed", (long long)i,
+             mla_slot_name(c->slot));
+  if (o->bad++) return;
+  o->worst = mla_inf();
+  memcpy(o->index, index, sizeof o->index);
+  o->expected = mla_get(c->view.bytes, c->t->dtype, element);
+  o->got = mla_get(c->got, c->t->dtype, element);
+}
+
+static void take_bytes(comparison *c) {
+  c->o->checked = c->o->elements = c->view.byte_count;
+  for (int64_t i = 0; i < c->view.byte_count; i++)
+    if (c->got[i] != c->view.bytes[i] && !both_nan(c, i)) take_wrong_byte(c, i);
+}
+
+/* -------------------------------------------------------------- the whole */
+
+static mla_status start(comparison *c, const mla_expectation *e,
+                        mla_error *err) {
+  int64_t values = c->view.rows * c->view.width;
+  mla_status status = mla_region_new(c->v, c->slot, &c->region, err);
+  if (status != MLA_OK) return status;
+  c->written = calloc((size_t)c->extent + 1, 1);
+  c->budget = calloc((size_t)values + 1, sizeof *c->budget);
+  if (!c->written || !c->budget)
+    return mla_fail(err, MLA_OUT_OF_MEMORY, mla_slot_name(c->slot),
+                    "no memory to compare %s", mla_slot_name(c->slot));
+  if (c->view.value)
+    mla_expected_budget(e->expected, c->view_index, c->numerics, c->budget);
+  return MLA_OK;
+}
+
+static void finish(comparison *c) {
+  mla_region_describe(&c->region, c->o->where, sizeof c->o->where);
+  if (c->size2 > 0) c->o->rel_l2 = mla_sqrt(c->error2 / c->size2);
+  mla_region_free(&c->region);
+  free(c->written);
+  free(c->budget);
+}
+
+mla_status mla_compare_output(const mla_vector *v, const mla_expectation *e,
+                              int32_t slot, const mla_numerics *numerics,
+                              const unsigned char *got, unsigned char poison,
+                              mla_output_verdict *o, mla_error *err) {
+  comparison c = {0};
+  memset(o, 0, sizeof *o);
+  o->slot = slot;
+  o->compare = v->compare[slot];
+  o->rank = v->tensor[slot].rank;
+  c.v = v;
+  c.slot = slot;
+  c.t = &v->tensor[slot];
+  c.o = o;
+  c.numerics = numerics;
+  c.got = got;
+  c.poison = poison;
+  c.extent = mla_tensor_extent(c.t);
+  c.live = mla_vector_live(v, slot);
+  c.view = mla_expectation_of(e, slot, &c.view_index);
+  mla_status status = start(&c, e, err);
+  if (status == MLA_OK && c.view.bytes) {
+    take_bytes(&c);
+  } else if (status == MLA_OK) {
+    take_rows(&c);
+    look_at_all(&c);
+    look_between(&c);
+  }
+  finish(&c);
+  return status;
+}
+
+int mla_output_fails(const mla_output_verdict *o) {
+  return o->bad > 0 || o->unwritten > 0 || o->outside[0] != '\0';
+}

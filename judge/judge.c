@@ -1,0 +1,262 @@
+/*
+ * judge.c - the way of a vector through a backend.
+ */
+#include "judge.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare.h"
+#include "dtype.h"
+#include "place.h"
+#include "tensor.h"
+
+/* One vector under judgement. */
+typedef struct hearing {
+  mla_device *device;
+  const mla_vector *v;
+  const mla_judge_options *options;
+  mla_verdict *verdict;
+  mla_answer answer;
+  mla_limits limits;
+  mla_plan *plan;
+  mla_place place;
+  mla_expectation expectation;
+  mla_error err;
+  unsigned char *first[MLA_T_COUNT]; /* outputs of the first run */
+} hearing;
+
+mla_judge_options mla_judge_defaults(void) {
+  mla_judge_options o = {NULL, MLA_POISON_NAN, 1};
+  return o;
+}
+
+/* Ends the hearing: returns 0, so that steps can be chained with &&. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+static int
+end(hearing *h, int32_t kind, const char *format, ...) {
+  va_list args;
+  h->verdict->kind = kind;
+  va_start(args, format);
+  vsnprintf(h->verdict->reason, sizeof h->verdict->reason, format, args);
+  va_end(args);
+  return 0;
+}
+
+/* ------------------------------------------------------ what was promised */
+
+static int check_numerics(hearing *h) {
+  const mla_numerics *n = &h->answer.numerics;
+  double f32 = mla_unit_roundoff(MLA_F32);
+  double u = mla_unit_roundoff(h->v->problem.q_dtype);
+  if (u < f32) u = f32;
+  if (!(n->u_acc >= 0 && n->u_acc <= f32))
+    return end(h, MLA_VERDICT_FAIL,
+               "declares u_acc %g, at most 2^-24 is "
+               "lawful",
+               n->u_acc);
+  if (!(n->u_p >= 0 && n->u_p <= u))
+    return end(h, MLA_VERDICT_FAIL,
+               "declares u_p %g, at most %g (the "
+               "roundoff of q's type) is lawful",
+               n->u_p, u);
+  if (!(n->u_mid >= 0 && n->u_mid <= u))
+    return end(h, MLA_VERDICT_FAIL,
+               "declares u_mid %g, at most %g (the "
+               "roundoff of q's type) is lawful",
+               n->u_mid, u);
+  return 1;
+}
+
+static int ask(hearing *h) {
+  mla_status status =
+      mla_query(h->device, &h->v->problem, &h->limits, &h->answer, &h->err);
+  snprintf(h->verdict->kernel, sizeof h->verdict->kernel, "%s",
+           h->answer.kernel);
+  if (status != MLA_OK)
+    return end(h, MLA_VERDICT_FAIL,
+               "query refuses a lawful problem with %s: "
+               "%s",
+               mla_status_name(status), h->err.message);
+  if (!h->answer.supported && !h->answer.reason[0])
+    return end(h, MLA_VERDICT_FAIL, "query says no without a reason");
+  if (!h->answer.supported)
+    return end(h, MLA_VERDICT_UNSUPPORTED, "%s", h->answer.reason);
+  h->verdict->determinism = h->answer.determinism;
+  if ((h->v->problem.flags & MLA_BATCH_INVARIANT) &&
+      h->answer.determinism != MLA_DETERMINISM_BATCH_INVARIANT)
+    return end(h, MLA_VERDICT_FAIL,
+               "query says yes to batch invariance, but "
+               "does not declare it");
+  return check_numerics(h);
+}
+
+/* --------------------------------------------------------- the reference */
+
+static int expect(hearing *h) {
+  mla_status status = mla_expectation_make(
+      h->v, &h->answer.numerics, h->options->keep, &h->expectation, &h->err);
+  h->verdict->rows = h->expectation.rows;
+  h->verdict->rows_total = h->expectation.rows_total;
+  if (status != MLA_OK)
+    return end(h, MLA_VERDICT_ERROR, "the reference has no answer: %s",
+               h->err.message);
+  status = mla_expectation_check(h->v, &h->expectation, &h->err);
+  if (status != MLA_OK)
+    return end(h, MLA_VERDICT_BAD_VECTOR, "%s", h->err.message);
+  return 1;
+}
+
+/* ---------------------------------------------------------------- the run */
+
+static int plan(hearing *h) {
+  mla_status status =
+      mla_plan_create(h->device, &h->v->problem, &h->limits, &h->plan, &h->err);
+  if (status != MLA_OK)
+    return end(h, MLA_VERDICT_FAIL, "said yes, but the plan fails with %s: %s",
+               mla_status_name(status), h->err.message);
+  status = mla_place_new(h->device, h->v, &h->answer, &h->place, &h->err);
+  if (status != MLA_OK)
+    return end(h, MLA_VERDICT_ERROR, "no memory for the case: %s",
+               h->err.message);
+  return 1;
+}
+
+static int run(hearing *h, unsigned char poison) {
+  mla_args args = mla_place_args(&h->place);
+  mla_status status = mla_place_fill(&h->place, poison, &h->err);
+  if (status != MLA_OK)
+    return end(h, MLA_VERDICT_ERROR, "the case cannot be copied there: %s",
+               h->err.message);
+  status = mla_run(h->plan, &args, mla_place_workspace(&h->place),
+                   h->answer.workspace_bytes, NULL, &h->err);
+  if (status != MLA_OK)
+    return end(h, MLA_VERDICT_FAIL, "said yes, but the run fails with %s: %s",
+               mla_status_name(status), h->err.message);
+  status = mla_place_fetch(&h->place, &h->err);
+  if (status != MLA_OK)
+    return end(h, MLA_VERDICT_FAIL, "the run ends with %s: %s",
+               mla_status_name(status), h->err.message);
+  return 1;
+}
+
+/* ------------------------------------------------------------ comparisons */
+
+static int is_output(const hearing *h, int slot) {
+  return h->v->role[slot] & MLA_ROLE_OUT;
+}
+
+static int compare(hearing *h) {
+  mla_verdict *verdict = h->verdict;
+  for (int s = 0; s < MLA_T_COUNT; s++) {
+    if (!is_output(h, s) || verdict->outputs == MLA_VERDICT_OUTPUTS) continue;
+    mla_output_verdict *o = &verdict->output[verdict->outputs++];
+    unsigned char poison =
+        h->v->role[s] == MLA_ROLE_OUT ? (unsigned char)h->options->poison : 0;
+    mla_status status =
+        mla_compare_output(h->v, &h->expectation, s, &h->answer.numerics,
+                           mla_place_bytes(&h->place, s), poison, o, &h->err);
+    if (status != MLA_OK)
+      return end(h, MLA_VERDICT_ERROR, "%s", h->err.message);
+    if (mla_output_fails(o)) verdict->kind = MLA_VERDICT_FAIL;
+  }
+  return 1;
+}
+
+static void report_touch(hearing *h, const char *what, const char *name,
+                         int64_t at) {
+  mla_verdict *verdict = h->verdict;
+  verdict->kind = MLA_VERDICT_FAIL;
+  if (verdict->fences[0]) return;
+  snprintf(verdict->fences, sizeof verdict->fences,
+           "%s %s was written, at "
+           "byte %lld",
+           what, name, (long long)at);
+}
+
+static void check_bands(hearing *h, unsigned char poison) {
+  for (int s = -1; s < MLA_T_COUNT; s++) {
+    int64_t hit = mla_place_band_hit(&h->place, s, poison);
+    if (hit == 0) continue;
+    report_touch(h, hit < 0 ? "memory before" : "memory behind",
+                 s < 0 ? "the workspace" : mla_slot_name(s), hit);
+  }
+}
+
+static void check_inputs(hearing *h) {
+  for (int s = 0; s < MLA_T_COUNT; s++) {
+    if (h->v->role[s] != MLA_ROLE_IN || h->v->alias[s] >= 0) continue;
+    const unsigned char *before = h->v->tensor[s].data;
+    const unsigned char *after = mla_place_bytes(&h->place, s);
+    int64_t n = mla_tensor_extent(&h->v->tensor[s]);
+    if (memcmp(before, after, (size_t)n) == 0) continue;
+    int64_t i = 0;
+    while (before[i] == after[i]) i++;
+    report_touch(h, "input", mla_slot_name(s), i);
+  }
+}
+
+/* ----------------------------------------------------------- determinism */
+
+static int keep_first(hearing *h) {
+  for (int s = 0; s < MLA_T_COUNT; s++) {
+    if (!is_output(h, s)) continue;
+    size_t n = (size_t)mla_tensor_extent(&h->v->tensor[s]);
+    h->first[s] = malloc(n + 1);
+    if (!h->first[s])
+      return end(h, MLA_VERDICT_ERROR, "no memory for a second run");
+    memcpy(h->first[s], mla_place_bytes(&h->place, s), n);
+  }
+  return 1;
+}
+
+/* Other poison in the workspace and the bands: the bits must not notice. */
+static int repeat(hearing *h) {
+  mla_verdict *verdict = h->verdict;
+  const unsigned char poison = MLA_POISON_LARGE;
+  if (!h->options->repeat || h->answer.determinism == MLA_DETERMINISM_NONE)
+    return 1;
+  if (!keep_first(h) || !run(h, poison)) return 0;
+  verdict->repeated++;
+  check_bands(h, poison);
+  for (int s = 0; s < MLA_T_COUNT; s++) {
+    if (!h->first[s]) continue;
+    size_t n = (size_t)mla_tensor_extent(&h->v->tensor[s]);
+    if (memcmp(h->first[s], mla_place_bytes(&h->place, s), n) == 0) continue;
+    verdict->differs = 1;
+    verdict->kind = MLA_VERDICT_FAIL;
+  }
+  return 1;
+}
+
+static void release(hearing *h) {
+  mla_place_free(&h->place);
+  mla_plan_free(h->plan);
+  mla_expectation_free(&h->expectation);
+  for (int s = 0; s < MLA_T_COUNT; s++) free(h->first[s]);
+}
+
+void mla_judge_vector(mla_device *device, const mla_vector *v,
+                      const mla_judge_options *options, mla_verdict *verdict) {
+  hearing h;
+  memset(&h, 0, sizeof h);
+  memset(verdict, 0, sizeof *verdict);
+  h.device = device;
+  h.v = v;
+  h.options = options;
+  h.verdict = verdict;
+  h.answer = mla_answer_init();
+  h.limits = mla_vector_limits(v);
+  h.err = mla_error_init();
+  unsigned char poison = (unsigned char)options->poison;
+  if (ask(&h) && expect(&h) && plan(&h) && run(&h, poison) && compare(&h)) {
+    check_bands(&h, poison);
+    check_inputs(&h);
+    repeat(&h);
+  }
+  release(&h);
+}

@@ -1,0 +1,20 @@
+/*
+ * sample.h - which rows of a big case the reference answers.
+ */
+#ifndef MLA_SAMPLE_H
+#define MLA_SAMPLE_H
+
+#include "vector.h"
+
+/* Rows of an output, ascending. */
+typedef struct mla_sample {
+  int64_t *row;  /* NULL: every row there is; freed by the caller */
+  int64_t count; /* how many are answered */
+  int64_t total; /* how many must be written */
+} mla_sample;
+
+/* Rows of answers that cost about most_flops together. */
+mla_status mla_sample_rows(const mla_vector *v, double most_flops,
+                           mla_sample *sample, mla_error *err);
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * verdict.h - what the judge found out about one vector.
+ *
+ * Plain data without pointers, so that it can pass from a child process.
+ */
+#ifndef MLA_VERDICT_H
+#define MLA_VERDICT_H
+
+#include "mla/mla.h"
+
+typedef enum mla_verdict_kind {
+  MLA_VERDICT_PASS = 0,
+  MLA_VERDICT_FAIL = 1,
+  MLA_VERDICT_UNSUPPORTED = 2, /* the backend said no, with a reason */
+  MLA_VERDICT_ERROR = 3,       /* could not be judged: no memory, no device */
+  MLA_VERDICT_BAD_VECTOR = 4   /* the vector contradicts the reference */
+} mla_verdict_kind;
+
+/* One output of a call. */
+typedef struct mla_output_verdict {
+  int32_t slot;
+  int32_t compare;    /* mla_compare */
+  int64_t checked;    /* values (or bytes) compared */
+  int64_t elements;   /* that must be written */
+  int64_t bad;        /* of those checked: over budget, not equal */
+  int64_t unwritten;  /* still hold the poison */
+  int64_t not_finite; /* NaN or infinite where nobody expects it */
+  double worst;       /* error / budget; infinite for a NaN or a wrong bit */
+  double max_abs, max_rel, rel_l2;
+  int32_t rank;
+  int64_t index[MLA_MAX_RANK]; /* of the worst value */
+  double expected, got, budget;
+  char where[240];   /* of the bad ones, in words */
+  char outside[160]; /* bytes changed that are no output; "" */
+} mla_output_verdict;
+
+#define MLA_VERDICT_OUTPUTS 6
+
+typedef struct mla_verdict {
+  int32_t kind; /* mla_verdict_kind */
+  int32_t outputs;
+  mla_output_verdict output[MLA_VERDICT_OUTPUTS];
+  int64_t rows, rows_total; /* answered by the reference; 0, 0: all */
+  int32_t determinism;      /* mla_determinism, as declared */
+  int32_t repeated;         /* runs after the first that were compared */
+  int32_t differs;          /* one of those gave other bits */
+  char kernel[64];
+  char reason[320]; /* of anything but a pass, one sentence */
+  char fences[240]; /* what was touched and should not have been; "" */
+} mla_verdict;
+
+const char *mla_verdict_name(int32_t kind); /* "pass", "fail" ... */
+/* The largest worst of all outputs but lse, and of lse; -1: none. */
+double mla_verdict_worst(const mla_verdict *v, int lse);
+
+#endif
