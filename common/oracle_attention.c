@@ -1,6 +1,7 @@
 #include "oracle_attention.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "dmath.h"
 #include "dtype.h"
@@ -71,28 +72,51 @@ typedef struct shared {
   const int64_t *cut;
 } shared;
 
+/* Rows that go past a tile of keys together, while it is in the cache. */
+#define BATCH 8
+#define TILE 32
+
+typedef struct row_at {
+  int64_t r, token, head;
+  int64_t n; /* keys it sees */
+  double *q, *s, *e;
+  double *out;
+  double *part, *part_lse; /* [parts][dv], [parts] */
+  mla_softmax softmax;     /* of the part in hand */
+} row_at;
+
 /* One thread's memory. */
 typedef struct lane {
-  double *q, *s, *e, *out, *part, *part_lse, *weight;
+  row_at row[BATCH];
+  double *weight; /* [parts] */
   void *terms;
 } lane;
 
+/* Many parts need much memory a row. */
+static int64_t batch_of(const shared *x) {
+  return x->parts > 16 ? 1 : BATCH;
+}
+
 static void *lane_new(const shared *x, lane *at) {
   const mla_keys *keys = x->keys;
-  int64_t n = x->group->seq, parts = x->parts;
+  int64_t n = x->group->seq, parts = x->parts, batch = batch_of(x);
   int64_t terms = x->call->keep ? mla_terms_scratch(keys, n) : 0;
-  int64_t doubles = keys->d + 2 * n + keys->dv + parts * (keys->dv + 2);
+  int64_t each = keys->d + 2 * n + keys->dv + parts * (keys->dv + 1);
+  int64_t doubles = parts + batch * each;
   void *memory =
       malloc((size_t)(terms + doubles * (int64_t)sizeof(double)) + 16);
   if (!memory) return NULL;
   at->terms = memory; /* first: it needs the strictest alignment */
-  at->q = (double *)(void *)((char *)memory + terms);
-  at->s = at->q + keys->d;
-  at->e = at->s + n;
-  at->out = at->e + n;
-  at->part = at->out + keys->dv;
-  at->part_lse = at->part + parts * keys->dv;
-  at->weight = at->part_lse + parts;
+  at->weight = (double *)(void *)((char *)memory + terms);
+  for (int64_t i = 0; i < batch; i++) {
+    row_at *row = &at->row[i];
+    row->q = at->weight + parts + i * each;
+    row->s = row->q + keys->d;
+    row->e = row->s + n;
+    row->out = row->e + n;
+    row->part = row->out + keys->dv;
+    row->part_lse = row->part + parts * keys->dv;
+  }
   return memory;
 }
 
@@ -109,10 +133,11 @@ static void round_q_int8(double *q, int64_t d) {
   }
 }
 
-static void load_q(const shared *x, int64_t token, int64_t head, double *q) {
+static void load_q(const shared *x, row_at *row) {
   const mla_tensor *t = arg(x->call, MLA_T_Q);
-  mla_load_row(q, t, mla_at2(t, token, head), x->keys->d);
-  if (x->call->q_round == MLA_Q_ROUND_INT8_ROW) round_q_int8(q, x->keys->d);
+  mla_load_row(row->q, t, mla_at2(t, row->token, row->head), x->keys->d);
+  if (x->call->q_round == MLA_Q_ROUND_INT8_ROW)
+    round_q_int8(row->q, x->keys->d);
 }
 
 static int64_t visible(const shared *x, int64_t token) {
@@ -123,28 +148,57 @@ static int64_t visible(const shared *x, int64_t token) {
   return n < 0 ? 0 : n;
 }
 
-/* The row in parts, each attended alone, then merged. */
-static double attend_parts(const shared *x, lane *at, int64_t n) {
-  int64_t dv = x->keys->dv;
-  double largest;
-  for (int64_t i = 0; i < x->parts; i++) {
-    int64_t from = x->cut[i], to = x->cut[i + 1];
-    if (from > n) from = n;
-    if (to > n) to = n;
-    mla_row_scores(x->keys, at->q, from, to, at->s);
-    mla_softmax part = mla_row_softmax(at->s, to - from, at->e);
-    mla_row_values(x->keys, from, to, at->e, part.sum, at->part + i * dv);
-    at->part_lse[i] = part.lse;
-  }
-  return mla_merge_row(x->parts, dv, at->part, dv, at->part_lse, 1, at->weight,
-                       at->out, &largest);
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
 }
 
-static mla_softmax attend(const shared *x, lane *at, int64_t n, double *out) {
-  mla_row_scores(x->keys, at->q, 0, n, at->s);
-  mla_softmax row = mla_row_softmax(at->s, n, at->e);
-  mla_row_values(x->keys, 0, n, at->e, row.sum, out);
-  return row;
+/* Each row's share of the keys from <= j < to: its answer in `out` of the row
+   times the softmax's sum. */
+static void attend_keys(const shared *x, lane *at, int64_t rows, int64_t from,
+                        int64_t to) {
+  for (int64_t j = from; j < to; j += TILE)
+    for (int64_t i = 0; i < rows; i++) {
+      row_at *row = &at->row[i];
+      int64_t end = least(least(j + TILE, to), row->n);
+      mla_row_scores(x->keys, row->q, j, end, row->s + j);
+    }
+  for (int64_t i = 0; i < rows; i++) {
+    row_at *row = &at->row[i];
+    int64_t n = least(to, row->n) - from;
+    row->softmax = mla_row_softmax(row->s + from, n, row->e + from);
+    for (int64_t d = 0; d < x->keys->dv; d++) row->out[d] = 0;
+  }
+  for (int64_t j = from; j < to; j += TILE)
+    for (int64_t i = 0; i < rows; i++) {
+      row_at *row = &at->row[i];
+      int64_t end = least(least(j + TILE, to), row->n);
+      mla_row_add_values(x->keys, j, end, row->e + j, row->out);
+    }
+}
+
+static void divide(const shared *x, const row_at *row, double *out) {
+  int64_t dv = x->keys->dv;
+  for (int64_t d = 0; d < dv; d++)
+    out[d] = row->softmax.sum != 0 ? row->out[d] / row->softmax.sum : 0;
+}
+
+/* The rows in parts, each attended alone, then merged. */
+static void attend(const shared *x, lane *at, int64_t rows) {
+  int64_t dv = x->keys->dv;
+  double largest;
+  for (int64_t p = 0; p < x->parts; p++) {
+    attend_keys(x, at, rows, x->cut[p], x->cut[p + 1]);
+    for (int64_t i = 0; i < rows; i++) {
+      row_at *row = &at->row[i];
+      divide(x, row, x->parts > 1 ? row->part + p * dv : row->out);
+      row->part_lse[p] = row->softmax.lse;
+    }
+  }
+  for (int64_t i = 0; i < rows && x->parts > 1; i++) {
+    row_at *row = &at->row[i];
+    row->softmax.lse = mla_merge_row(x->parts, dv, row->part, dv, row->part_lse,
+                                     1, at->weight, row->out, &largest);
+  }
 }
 
 static double in_base(const shared *x, double lse) {
@@ -160,33 +214,45 @@ static void write_row(const shared *x, int64_t token, int64_t head,
     mla_put(to->data, to->dtype, mla_at2(to, token, head), in_base(x, lse));
 }
 
-static void compute_row(const shared *x, lane *at, int64_t r) {
+static void keep_row(const shared *x, const lane *at, const row_at *row,
+                     double share) {
+  const mla_row_sink *keep = x->call->keep;
+  double *out = keep->wide[MLA_WIDE_OUT] + row->r * keep->width;
+  memcpy(out, row->out, (size_t)x->keys->dv * sizeof *out);
+  keep->lse[row->r] = in_base(x, row->softmax.lse);
+  mla_terms_row(x->keys, row->q, row->s, row->e, row->n, row->softmax, share,
+                at->terms, keep, row->r);
+}
+
+static void compute_rows(const shared *x, lane *at, const int64_t *list,
+                         int64_t count) {
   const mla_attention *call = x->call;
-  const mla_row_sink *keep = call->keep;
-  int64_t id = call->row_id ? call->row_id[r] : r;
-  int64_t token = id / call->problem->num_heads;
-  int64_t head = id % call->problem->num_heads;
-  int64_t n = visible(x, token);
-  double sink = mla_sink_of(call->problem, call->args, head);
-  load_q(x, token, head, at->q);
-  if (!keep) {
-    double lse =
-        x->parts > 1 ? attend_parts(x, at, n) : attend(x, at, n, at->out).lse;
-    mla_sink_apply(lse, sink, x->keys->dv, at->out);
-    write_row(x, token, head, at->out, lse);
-    return;
+  for (int64_t i = 0; i < count; i++) {
+    row_at *row = &at->row[i];
+    int64_t id = call->row_id ? call->row_id[list[i]] : list[i];
+    row->r = list[i];
+    row->token = id / call->problem->num_heads;
+    row->head = id % call->problem->num_heads;
+    row->n = visible(x, row->token);
+    load_q(x, row);
   }
-  double *out = keep->wide[MLA_WIDE_OUT] + r * keep->width;
-  mla_softmax row = attend(x, at, n, out);
-  double share = mla_sink_apply(row.lse, sink, x->keys->dv, out);
-  keep->lse[r] = in_base(x, row.lse);
-  mla_terms_row(x->keys, at->q, at->s, at->e, n, row, share, at->terms, keep,
-                r);
+  attend(x, at, count);
+  for (int64_t i = 0; i < count; i++) {
+    row_at *row = &at->row[i];
+    double sink = mla_sink_of(call->problem, call->args, row->head);
+    double share =
+        mla_sink_apply(row->softmax.lse, sink, x->keys->dv, row->out);
+    if (call->keep)
+      keep_row(x, at, row, share);
+    else
+      write_row(x, row->token, row->head, row->out, row->softmax.lse);
+  }
 }
 
 /* Rows are shared out among threads; each row is one thread's. */
-static int compute_rows(const shared *x, const int64_t *list, int64_t count) {
+static int share_out(const shared *x, const int64_t *list, int64_t count) {
   int failed = 0;
+  int64_t batch = batch_of(x);
 #ifdef _OPENMP
 #pragma omp parallel reduction(| : failed)
 #endif
@@ -198,8 +264,8 @@ static int compute_rows(const shared *x, const int64_t *list, int64_t count) {
 #ifdef _OPENMP
 #pragma omp for schedule(dynamic)
 #endif
-    for (i = 0; i < count; i++)
-      if (memory) compute_row(x, &at, list[i]);
+    for (i = 0; i < count; i += batch)
+      if (memory) compute_rows(x, &at, list + i, least(batch, count - i));
     free(memory);
   }
   return failed;
@@ -215,7 +281,7 @@ mla_status mla_attention_group(const mla_attention *call,
   int failed = list == NULL;
   if (list) {
     list_rows(call, group, list);
-    failed = compute_rows(&x, list, count);
+    failed = share_out(&x, list, count);
   }
   free(list);
   if (!failed) return MLA_OK;

@@ -80,6 +80,7 @@ static mla_status decode_request(const mla_attention *call, mla_group group,
     group.first_head = i * group.heads;
     if (!mla_attention_wanted(call, &group)) continue;
     gather(&x, &group, i);
+    if (call->keep) mla_keys_look(&x.keys, group.seq);
     status = mla_attention_group(call, &group, &x.keys, x.parts, x.cut, err);
   }
   release(&x);

@@ -159,6 +159,7 @@ static mla_status prefill_request(const mla_attention *call, mla_group group,
     if (!mla_attention_wanted(call, &group)) continue;
     mla_keys keys = keys_of(&x);
     status = make_keys(&x, head, err);
+    if (!status && call->keep) mla_keys_look(&keys, x.seq);
     if (!status)
       status = mla_attention_group(call, &group, &keys, x.parts, x.cut, err);
   }

@@ -34,17 +34,48 @@ mla_softmax mla_row_softmax(const double *s, int64_t n, double *e) {
   return row;
 }
 
-void mla_row_values(const mla_keys *keys, int64_t from, int64_t to,
-                    const double *e, double sum, double *out) {
-  int64_t dv = keys->dv;
-  for (int64_t d = 0; d < dv; d++) out[d] = 0;
-  if (to <= from) return;
-  for (int64_t j = from; j < to; j++) {
-    const double *v = keys->v + j * keys->v_stride;
+/* Four keys at a time, so that out is loaded and stored less often; each
+   element still adds key after key. */
+void mla_row_add_values(const mla_keys *keys, int64_t from, int64_t to,
+                        const double *e, double *restrict out) {
+  int64_t dv = keys->dv, stride = keys->v_stride, j = from;
+  for (; j + 4 <= to; j += 4) {
+    const double *v0 = keys->v + j * stride, *v1 = v0 + stride;
+    const double *v2 = v1 + stride, *v3 = v2 + stride;
+    const double *w = e + (j - from);
+    for (int64_t d = 0; d < dv; d++) {
+      double x = out[d] + w[0] * v0[d];
+      x += w[1] * v1[d];
+      x += w[2] * v2[d];
+      out[d] = x + w[3] * v3[d];
+    }
+  }
+  for (; j < to; j++) {
+    const double *v = keys->v + j * stride;
     double w = e[j - from];
     for (int64_t d = 0; d < dv; d++) out[d] += w * v[d];
   }
-  for (int64_t d = 0; d < dv; d++) out[d] /= sum;
+}
+
+int mla_has_subnormal(const double *x, int64_t rows, int64_t width,
+                      int64_t stride, double tiny) {
+  for (int64_t i = 0; i < rows; i++) {
+    int found = 0;
+    for (int64_t d = 0; d < width; d++) {
+      double size =
+          x[i * stride + d] < 0 ? -x[i * stride + d] : x[i * stride + d];
+      found |= size < tiny && size > 0;
+    }
+    if (found) return 1;
+  }
+  return 0;
+}
+
+void mla_keys_look(mla_keys *keys, int64_t n) {
+  keys->subnormal_k =
+      mla_has_subnormal(keys->k, n, keys->d, keys->k_stride, keys->tiny);
+  keys->subnormal_v =
+      mla_has_subnormal(keys->v, n, keys->dv, keys->v_stride, keys->tiny);
 }
 
 double mla_sink_apply(double lse, double sink, int64_t dv, double *out) {

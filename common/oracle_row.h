@@ -22,6 +22,8 @@ typedef struct mla_keys {
   double cap; /* 0: none */
   /* What the budget needs beyond them (oracle_terms.h). */
   double tiny;       /* smallest normal number of the compute type */
+  int subnormal_k;   /* some element of k is smaller, but not 0 */
+  int subnormal_v;   /* likewise */
   int64_t nope;      /* prefill: up-projected elements of a key; else 0 */
   int64_t latent;    /* prefill: length of the up-projection's sums */
   const double *kap; /* prefill: [n][nope], sqrt(sum_l (W_dl c_l)^2) */
@@ -37,14 +39,20 @@ typedef struct mla_softmax {
 
 double mla_dot(const double *a, const double *b, int64_t n);
 
+/* 0 < |x| < tiny for some element of x[rows][width]. */
+int mla_has_subnormal(const double *x, int64_t rows, int64_t width,
+                      int64_t stride, double tiny);
+/* Sets subnormal_k and subnormal_v by looking at n keys. */
+void mla_keys_look(mla_keys *keys, int64_t n);
+
 /* s[j - from] of the keys from <= j < to. */
 void mla_row_scores(const mla_keys *keys, const double *q, int64_t from,
                     int64_t to, double *s);
 /* e[j] = e^(s[j] - m), j < n; e may be s. */
 mla_softmax mla_row_softmax(const double *s, int64_t n, double *e);
-/* out[d] = sum_j e[j - from] v[j][d] / sum; 0 without keys. */
-void mla_row_values(const mla_keys *keys, int64_t from, int64_t to,
-                    const double *e, double sum, double *out);
+/* out[d] += e[j - from] v[j][d], for from <= j < to in this order. */
+void mla_row_add_values(const mla_keys *keys, int64_t from, int64_t to,
+                        const double *e, double *out);
 
 /*
  * Puts a sink (-infinity: none) into a row's denominator: scales out[dv] by

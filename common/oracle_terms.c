@@ -31,7 +31,7 @@ typedef struct weighted {
   int64_t v_stride;
   const double *s, *e;
   double tiny;
-  int up_projected;
+  int subnormal_v, up_projected;
 } weighted;
 
 static double magnitude(double x) {
@@ -107,6 +107,8 @@ static void score_terms(const mla_keys *keys, const double *q, const double *s,
                         int64_t n, work *w) {
   int64_t nope = keys->nope, rest = keys->d - nope;
   double root_latent = mla_sqrt((double)keys->latent);
+  int flushed =
+      keys->subnormal_k || mla_has_subnormal(q, 1, keys->d, 0, keys->tiny);
   for (int64_t j = 0; j < n; j++) {
     const double *k = keys->k + j * keys->k_stride;
     double t = keys->cap > 0 ? s[j] / keys->cap : 0; /* tanh */
@@ -120,8 +122,7 @@ static void score_terms(const mla_keys *keys, const double *q, const double *s,
       w->r1[j] = slope * mla_sqrt(up);
       w->r2[j] = slope * root_latent * mla_sqrt(kap);
     }
-    if (keys->tiny > 0)
-      w->z[j] = slope * dot_flushed(q, k, keys->d, keys->tiny);
+    if (flushed) w->z[j] = slope * dot_flushed(q, k, keys->d, keys->tiny);
   }
 }
 
@@ -139,7 +140,7 @@ static int by_bin(const void *left, const void *right) {
 
 static void add_norm(work *w, int norm, double weight, const double *v,
                      int64_t dv) {
-  double *square = w->square[norm], *bin = w->bin[norm];
+  double *restrict square = w->square[norm], *restrict bin = w->bin[norm];
   for (int64_t d = 0; d < dv; d++) {
     double x = weight * v[d];
     square[d] += x * x;
@@ -149,8 +150,19 @@ static void add_norm(work *w, int norm, double weight, const double *v,
   w->c_bin[norm] += weight;
 }
 
+/* A key alone in its bin: its square, and the bin's. */
+static void add_lone(work *w, int norm, double weight, const double *v,
+                     int64_t dv) {
+  double *restrict square = w->square[norm];
+  for (int64_t d = 0; d < dv; d++) {
+    double x = weight * v[d];
+    square[d] += 2 * (x * x);
+  }
+  w->c_square[norm] += 2 * (weight * weight);
+}
+
 static void close_bin(work *w, int norm, int64_t dv) {
-  double *square = w->square[norm], *bin = w->bin[norm];
+  double *restrict square = w->square[norm], *restrict bin = w->bin[norm];
   for (int64_t d = 0; d < dv; d++) {
     square[d] += bin[d] * bin[d];
     bin[d] = 0;
@@ -161,35 +173,53 @@ static void close_bin(work *w, int norm, int64_t dv) {
 
 static void add_sums(work *w, const weighted *x, int64_t j) {
   const double *v = x->v + j * x->v_stride;
-  double p = w->p[j], ps = p * x->s[j], pz = p * w->z[j];
+  double *restrict m = w->sum_m, *restrict s = w->sum_s;
+  double p = w->p[j], ps = p * x->s[j];
   for (int64_t d = 0; d < x->dv; d++) {
-    double size = v[d] < 0 ? -v[d] : v[d];
-    w->sum_m[d] += p * size;
-    w->sum_s[d] += ps * v[d];
-    w->sum_z[d] += pz * size + (size < x->tiny ? p * size : 0);
+    m[d] += p * (v[d] < 0 ? -v[d] : v[d]);
+    s[d] += ps * v[d];
   }
   if (x->e[j] >= 0x1p-14) return;
   for (int64_t d = 0; d < x->dv; d++) w->sum_g[d] += v[d] < 0 ? -v[d] : v[d];
 }
 
+/* What flushing moves: a score by z, a subnormal value to 0. */
+static void add_flushed(work *w, const weighted *x, int64_t j) {
+  const double *v = x->v + j * x->v_stride;
+  double p = w->p[j], pz = p * w->z[j];
+  for (int64_t d = 0; d < x->dv; d++) {
+    double size = magnitude(v[d]);
+    w->sum_z[d] += size < x->tiny ? (p + pz) * size : pz * size;
+  }
+}
+
+typedef void (*add_function)(work *w, int norm, double weight, const double *v,
+                             int64_t dv);
+
+static void add_key(work *w, const weighted *x, int64_t j, int lone) {
+  add_function add = lone ? add_lone : add_norm;
+  const double *v = x->v + j * x->v_stride;
+  double p = w->p[j];
+  add(w, NORM_A, p, v, x->dv);
+  add(w, NORM_B, p * w->r[j], v, x->dv);
+  if (x->up_projected) {
+    add(w, NORM_NU, p, x->nu + j * x->dv, x->dv);
+    add(w, NORM_R1, p * w->r1[j], v, x->dv);
+    add(w, NORM_R2, p * w->r2[j], v, x->dv);
+  }
+  add_sums(w, x, j);
+  if (x->subnormal_v || w->z[j] != 0) add_flushed(w, x, j);
+}
+
 static void add_keys(work *w, const weighted *x) {
   int norms = x->up_projected ? NORM_COUNT : NORM_NU;
   for (int64_t i = 0; i < x->n; i++) {
-    int64_t j = w->order[i].j;
-    const double *v = x->v + j * x->v_stride;
-    double p = w->p[j];
-    if (i && w->order[i].bin != w->order[i - 1].bin)
-      for (int k = 0; k < norms; k++) close_bin(w, k, x->dv);
-    add_norm(w, NORM_A, p, v, x->dv);
-    add_norm(w, NORM_B, p * w->r[j], v, x->dv);
-    if (x->up_projected) {
-      add_norm(w, NORM_NU, p, x->nu + j * x->dv, x->dv);
-      add_norm(w, NORM_R1, p * w->r1[j], v, x->dv);
-      add_norm(w, NORM_R2, p * w->r2[j], v, x->dv);
-    }
-    add_sums(w, x, j);
+    int64_t bin = w->order[i].bin;
+    int begins = i == 0 || w->order[i - 1].bin != bin;
+    int ends = i + 1 == x->n || w->order[i + 1].bin != bin;
+    add_key(w, x, w->order[i].j, begins && ends);
+    for (int k = 0; k < norms && ends && !begins; k++) close_bin(w, k, x->dv);
   }
-  for (int k = 0; k < norms; k++) close_bin(w, k, x->dv);
 }
 
 static void put_wide(const mla_row_sink *sink, int wide, int64_t row, int64_t d,
@@ -246,8 +276,17 @@ void mla_terms_row(const mla_keys *keys, const double *q, const double *s,
                    const double *e, int64_t n, mla_softmax softmax, double keep,
                    void *scratch, const mla_row_sink *sink, int64_t row) {
   work w;
-  weighted x = {n, keys->dv, keys->v,    keys->nu,      keys->v_stride,
-                s, e,        keys->tiny, keys->nope > 0};
+  weighted x = {0};
+  x.n = n;
+  x.dv = keys->dv;
+  x.v = keys->v;
+  x.nu = keys->nu;
+  x.v_stride = keys->v_stride;
+  x.s = s;
+  x.e = e;
+  x.tiny = keys->tiny;
+  x.subnormal_v = keys->subnormal_v;
+  x.up_projected = keys->nope > 0;
   mla_row_terms t = {0};
   t.n = (double)n;
   t.d = (double)keys->d;
@@ -268,7 +307,12 @@ void mla_terms_merge(const double *parts, const double *lse,
                      double largest, double keep, void *scratch,
                      const mla_row_sink *sink, int64_t row) {
   work w;
-  weighted x = {live, sink->width, parts, NULL, sink->width, lse, weight, 0, 0};
+  weighted x = {0};
+  x.n = live;
+  x.dv = x.v_stride = sink->width;
+  x.v = parts;
+  x.s = lse;
+  x.e = weight;
   mla_row_terms t = {0};
   double sum = 0;
   t.n = (double)live;
