@@ -11,7 +11,7 @@
 #include "rng.h"
 
 #define PRECISION 256
-#define SAMPLES 15000
+#define SAMPLES 10000
 
 typedef struct function {
   const char *name;
