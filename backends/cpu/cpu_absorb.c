@@ -2,28 +2,15 @@
  * absorb: kv_b_proj taken apart into W_UK and W_UV, and the fused forms, which
  * are products with the query's up-projection and with the output projection.
  */
+#include "cpu_convert.h"
 #include "cpu_gemm.h"
 #include "cpu_parallel.h"
 #include "tensor.h"
-
-#define STEP 256 /* elements on their way through f32 */
 
 typedef struct absorb {
   const mla_cpu_context *c;
   const mla_tensor *from, *w_uk, *w_uv, *q_b, *w_qr;
 } absorb;
-
-static void copy_row(const mla_cpu_context *c, const mla_tensor *from,
-                     int64_t from_at, const mla_tensor *to, int64_t to_at,
-                     int64_t n) {
-  float line[STEP];
-  int in = mla_cpu_type_of(from->dtype), out = mla_cpu_type_of(to->dtype);
-  for (int64_t i = 0; i < n; i += STEP) {
-    int64_t here = mla_cpu_min(STEP, n - i);
-    c->table.load[in](line, mla_cpu_at(from->data, in, from_at + i), here);
-    c->table.store[out](mla_cpu_at_mut(to->data, out, to_at + i), line, here);
-  }
-}
 
 /* Row `index` of kv_b_proj: of head h, P key rows, then V value rows. */
 static void split_task(void *state, int64_t index, int thread) {
@@ -33,11 +20,11 @@ static void split_task(void *state, int64_t index, int thread) {
   int64_t h = index / rows, r = index % rows;
   (void)thread;
   if (r < nope)
-    copy_row(a->c, a->from, mla_at1(a->from, index), a->w_uk,
-             mla_at2(a->w_uk, h, r), p->kv_lora_rank);
+    mla_cpu_convert(&a->c->table, a->from, mla_at1(a->from, index), a->w_uk,
+                    mla_at2(a->w_uk, h, r), p->kv_lora_rank);
   else
-    copy_row(a->c, a->from, mla_at1(a->from, index), a->w_uv,
-             mla_at2(a->w_uv, h, r - nope), p->kv_lora_rank);
+    mla_cpu_convert(&a->c->table, a->from, mla_at1(a->from, index), a->w_uv,
+                    mla_at2(a->w_uv, h, r - nope), p->kv_lora_rank);
 }
 
 /* w_qr[lq,h,r] = q_b_proj[h * (P + R) + P + r][lq]: a transposition, in

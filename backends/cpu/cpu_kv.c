@@ -5,25 +5,12 @@
  */
 #include <string.h>
 
+#include "cpu_convert.h"
 #include "cpu_internal.h"
 #include "cpu_parallel.h"
 #include "tensor.h"
 
-#define STEP 256      /* elements on their way through f32 */
 #define NEIGHBOURS 16 /* slots of one thread in a row */
-
-/* n elements from one type to another, through f32. */
-static void convert(const mla_cpu_table *table, const mla_tensor *from,
-                    int64_t from_at, const mla_tensor *to, int64_t to_at,
-                    int64_t n) {
-  float line[STEP];
-  int in = mla_cpu_type_of(from->dtype), out = mla_cpu_type_of(to->dtype);
-  for (int64_t i = 0; i < n; i += STEP) {
-    int64_t here = mla_cpu_min(STEP, n - i);
-    table->load[in](line, mla_cpu_at(from->data, in, from_at + i), here);
-    table->store[out](mla_cpu_at_mut(to->data, out, to_at + i), line, here);
-  }
-}
 
 /* ---------------------------------------------------------------- kv_write */
 
@@ -41,9 +28,11 @@ static void write_part(void *state, int64_t part, int thread) {
   for (int64_t t = 0; t < w->slots->shape[0]; t++) {
     if (slot[t] < 0 || slot[t] / NEIGHBOURS % w->parts != part) continue;
     int64_t at = mla_at2(w->cache, slot[t] / size, slot[t] % size);
-    convert(&w->c->table, w->kv_c, mla_at1(w->kv_c, t), w->cache, at, latent);
-    convert(&w->c->table, w->k_pe, mla_at1(w->k_pe, t), w->cache, at + latent,
-            w->k_pe->shape[1]);
+    mla_cpu_convert(&w->c->table, w->kv_c, mla_at1(w->kv_c, t), w->cache, at,
+                    latent);
+    if (w->k_pe)
+      mla_cpu_convert(&w->c->table, w->k_pe, mla_at1(w->k_pe, t), w->cache,
+                      at + latent, w->k_pe->shape[1]);
   }
 }
 
@@ -51,7 +40,7 @@ static void kv_write_run(const mla_cpu_context *c, const mla_args *args,
                          void *workspace) {
   kv_write w = {c,
                 mla_arg(args, MLA_T_KV_C),
-                mla_arg(args, MLA_T_K_PE),
+                mla_arg(args, MLA_T_K_PE), /* absent when R is 0 */
                 mla_arg(args, MLA_T_SLOT_MAPPING),
                 mla_arg(args, MLA_T_CACHE),
                 c->threads};
@@ -79,8 +68,8 @@ static void read_part(void *state, int64_t index, int thread) {
        i++) {
     int64_t at =
         mla_at2(r->cache, block[(start + i) / size], (start + i) % size);
-    convert(&r->c->table, r->cache, at, r->dst, mla_at1(r->dst, cu[b] + i),
-            r->dst->shape[1]);
+    mla_cpu_convert(&r->c->table, r->cache, at, r->dst,
+                    mla_at1(r->dst, cu[b] + i), r->dst->shape[1]);
   }
 }
 

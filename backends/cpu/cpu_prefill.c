@@ -186,7 +186,8 @@ static void gather_row(const prefill *f, const chunk *k, int64_t at) {
   if (key >= k->context) {
     int64_t token = starts[k->request] + key - k->context;
     load_row(f, f->kv_c, mla_at1(f->kv_c, token), latent, to);
-    load_row(f, f->k_pe, mla_at1(f->k_pe, token), p->qk_rope_head_dim, pe);
+    if (f->k_pe) /* absent when R is 0 */
+      load_row(f, f->k_pe, mla_at1(f->k_pe, token), p->qk_rope_head_dim, pe);
     return;
   }
   const int32_t *blocks =
