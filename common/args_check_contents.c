@@ -84,30 +84,45 @@ mla_status mla_lengths_check(const mla_problem *problem,
 
 /* ---------------------------------------------------------- block table */
 
-/* Positions [first, end) of a request lie in its table, in known blocks. */
-static mla_status check_table(const mla_problem *p, const mla_args *args,
-                              const mla_dims *dims, const char *field,
-                              int64_t request, int64_t first, int64_t end,
-                              mla_error *err) {
-  const mla_tensor *table = mla_given(args, MLA_T_BLOCK_TABLE);
-  int64_t width = dims->value[MLA_S_W], blocks = dims->value[MLA_S_NB];
-  if (blocks_for(end, p->block_size) > width)
-    return mla_fail(err, MLA_INVALID_ARGUMENT, field,
-                    "%s[%lld] asks for %lld entries of the cache, but "
-                    "block_table's %lld blocks of %d hold %lld",
-                    field, (long long)request, (long long)end, (long long)width,
-                    p->block_size, (long long)(width * p->block_size));
-  if (first >= end) return MLA_OK;
-  const int32_t *row = (const int32_t *)table->data + mla_at1(table, request);
-  for (int64_t j = first / p->block_size; j < blocks_for(end, p->block_size);
-       j++)
+/* What an index tensor's element asks of the cache: positions [first, end)
+   of a request. */
+typedef struct wish {
+  const char *field;
+  int64_t index, value; /* of the element */
+  int64_t request, first, end;
+} wish;
+
+static mla_status check_ids(const mla_problem *p, const mla_tensor *table,
+                            int64_t blocks, const wish *w, mla_error *err) {
+  const int32_t *row =
+      (const int32_t *)table->data + mla_at1(table, w->request);
+  int64_t end = blocks_for(w->end, p->block_size);
+  for (int64_t j = w->first / p->block_size; j < end; j++)
     if (row[j] < 0 || row[j] >= blocks)
       return mla_fail(err, MLA_INVALID_ARGUMENT, "block_table",
                       "block_table[%lld][%lld] is %d, but cache has blocks 0 "
                       "to %lld",
-                      (long long)request, (long long)j, row[j],
+                      (long long)w->request, (long long)j, row[j],
                       (long long)(blocks - 1));
   return MLA_OK;
+}
+
+/* They lie in the request's row of the table; that of used ones, in known
+   blocks. */
+static mla_status check_table(const mla_problem *p, const mla_args *args,
+                              const mla_dims *dims, const wish *w, int used,
+                              mla_error *err) {
+  int64_t width = dims->value[MLA_S_W];
+  if (blocks_for(w->end, p->block_size) > width)
+    return mla_fail(err, MLA_INVALID_ARGUMENT, w->field,
+                    "%s[%lld] is %lld, which needs %lld cache entries, but "
+                    "block_table's %lld blocks of %d hold %lld",
+                    w->field, (long long)w->index, (long long)w->value,
+                    (long long)w->end, (long long)width, p->block_size,
+                    (long long)(width * p->block_size));
+  if (!used || w->first >= w->end) return MLA_OK;
+  return check_ids(p, mla_given(args, MLA_T_BLOCK_TABLE), dims->value[MLA_S_NB],
+                   w, err);
 }
 
 /* ------------------------------------------------------------ operations */
@@ -122,9 +137,10 @@ static mla_status check_attention(const mla_problem *p, const mla_limits *l,
       mla_lengths_check(p, l, start, lens, requests, dims->value[MLA_S_N], err);
   if (!mla_given(args, MLA_T_BLOCK_TABLE)) return st;
   for (int64_t b = 0; st == MLA_OK && b < requests; b++) {
-    int64_t cached = lens[b];
-    if (p->op == MLA_OP_PREFILL) cached -= start[b + 1] - start[b];
-    st = check_table(p, args, dims, "seq_lens", b, 0, cached, err);
+    int32_t rows = start[b + 1] - start[b];
+    wish w = {"seq_lens", b, lens[b], b, 0, lens[b]};
+    if (p->op == MLA_OP_PREFILL) w.end -= rows; /* new tokens are beside it */
+    st = check_table(p, args, dims, &w, rows > 0, err);
   }
   return st;
 }
@@ -149,9 +165,9 @@ static mla_status check_gather(const mla_problem *p, const mla_limits *l,
                       "cu_seq_lens gives request %lld %d entries, but "
                       "limits.max_seq_len is %lld",
                       (long long)b, length, (long long)l->max_seq_len);
-    const char *field = first ? "seq_starts" : "cu_seq_lens";
-    if (length)
-      st = check_table(p, args, dims, field, b, first, first + length, err);
+    wish w = {"cu_seq_lens", b + 1, cu[b + 1], b, first, first + length};
+    if (starts) w = (wish){"seq_starts", b, first, b, first, first + length};
+    if (length) st = check_table(p, args, dims, &w, 1, err);
   }
   return st;
 }

@@ -131,7 +131,8 @@ MLA_API const mla_answer *mla_plan_answer(const mla_plan *plan);
  * A step may be empty: N, T, M, the length of slot_mapping and the rows of
  * dst may be 0 (data may then be NULL, with rank and shape given). Nothing is
  * done then, and the backend is not called. B, W, S and the numbers of blocks
- * are at least 1; a request without a query row or without a key is lawful.
+ * are at least 1; a request without a query row or without a key is lawful
+ * (its blocks are then not looked at).
  * In decode seq_len may be less than the query length: the first rows see
  * nothing. In prefill it may not, and without MLA_CONTEXT they are equal.
  *
