@@ -76,7 +76,7 @@ static inline double decode_float(const float_type *type, uint32_t code) {
 
 /* mantissa / 2^shift to the nearest integer, ties to even; shift >= 1. */
 static inline uint64_t shift_to_nearest(uint64_t mantissa, int shift) {
-  if (shift > 54) return 0; /* below a quarter */
+  if (shift > 53) return 0; /* below a half */
   uint64_t quotient = mantissa >> shift;
   uint64_t rest = mantissa & (((uint64_t)1 << shift) - 1);
   uint64_t half = (uint64_t)1 << (shift - 1);

@@ -83,6 +83,12 @@ START_TEST(ldexp_is_libm_s) {
     is(mla_ldexp(mantissas[i], 100000000), INFINITY);
     is(mla_ldexp(-mantissas[i], -100000000), -0.0);
   }
+  mla_rng rng = mla_rng_named(1, "subnormal results");
+  for (uint64_t i = 0; i < 200000; i++) {
+    double x = mla_ldexp(mla_rng_bell(rng, i) + 0x1p-52, (int)(i % 200) - 100);
+    int e = -1020 - (int)(i % 61) - (int)(i % 200) + 100;
+    REQUIRE(mla_ldexp(x, e) == ldexp(x, e), "%a 2^%d", x, e);
+  }
   is(mla_ldexp(0.0, 5000), 0.0);
   is(mla_ldexp(-INFINITY, -5000), -INFINITY);
 }
