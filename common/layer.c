@@ -182,6 +182,7 @@ static mla_status absorb(mla_layer *layer, mla_error *err) {
   mla_problem problem = mla_layer_problem(layer, MLA_OP_ABSORB);
   mla_limits limits = mla_limits_init();
   mla_tensor tensor[MLA_T_COUNT];
+  problem.out_dtype = problem.weight_dtype; /* split apart, not changed */
   mla_status status =
       mla_layer_alloc(&layer->w_uk, "w_uk", problem.weight_dtype, 3, key, err);
   if (status == MLA_OK) {

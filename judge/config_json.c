@@ -47,7 +47,6 @@ static mla_status read_sizes(const cJSON *object, mla_layer_config *config,
   return MLA_OK;
 }
 
-/* A number, or true for sqrt(hidden / rank), as one family of models has. */
 static mla_status read_lora_scale(const cJSON *object, const char *key,
                                   int32_t hidden, int32_t rank, double *scale,
                                   mla_error *err) {
@@ -62,22 +61,23 @@ static mla_status read_lora_scale(const cJSON *object, const char *key,
   return MLA_OK;
 }
 
+mla_status mla_config_lora_scales(const cJSON *object, mla_layer_config *config,
+                                  mla_error *err) {
+  mla_status status =
+      read_lora_scale(object, "mla_scale_q_lora", config->hidden_size,
+                      config->q_lora_rank, &config->mla_scale_q_lora, err);
+  if (status != MLA_OK) return status;
+  return read_lora_scale(object, "mla_scale_kv_lora", config->hidden_size,
+                         config->kv_lora_rank, &config->mla_scale_kv_lora, err);
+}
+
 static mla_status read_scales(const cJSON *object, mla_layer_config *config,
                               mla_error *err) {
   mla_status status =
       mla_config_number(object, "rms_norm_eps", &config->q_norm_eps, err);
   config->kv_norm_eps = config->q_norm_eps;
-  if (status == MLA_OK) {
-    status =
-        read_lora_scale(object, "mla_scale_q_lora", config->hidden_size,
-                        config->q_lora_rank, &config->mla_scale_q_lora, err);
-  }
-  if (status == MLA_OK) {
-    status =
-        read_lora_scale(object, "mla_scale_kv_lora", config->hidden_size,
-                        config->kv_lora_rank, &config->mla_scale_kv_lora, err);
-  }
-  return status;
+  return status == MLA_OK ? mla_config_lora_scales(object, config, err)
+                          : status;
 }
 
 /* Said by the file, or by what the model is: one family is half-split and its

@@ -22,5 +22,9 @@ mla_status mla_config_parse(const char *json, size_t length,
                             mla_layer_config *config, mla_error *err);
 mla_status mla_config_from(const struct cJSON *object, mla_layer_config *config,
                            mla_error *err);
+/* mla_scale_q_lora and mla_scale_kv_lora of an object: a number, or true for
+   sqrt(hidden / rank), as one family of models has it. Sizes stand already. */
+mla_status mla_config_lora_scales(const struct cJSON *object,
+                                  mla_layer_config *config, mla_error *err);
 
 #endif
