@@ -5,6 +5,8 @@
 #include "problem_check.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "args_check.h"
 #include "dtype.h"
@@ -259,6 +261,28 @@ static mla_status check_attention(const mla_op_spec *spec, const mla_problem *p,
 
 /* -------------------------------------------------------------- products */
 
+static int64_t length_of(int sym, const mla_problem *p,
+                         const int64_t *free_value) {
+  if (sym < MLA_S_FREE) return mla_sym_value(sym, p);
+  return free_value ? free_value[sym] : 1;
+}
+
+/* "num_blocks 9 x block_size 4 x entry 12" */
+static mla_status tell_product(const mla_slot_spec *slot, const mla_problem *p,
+                               const int64_t *free_value, mla_error *err) {
+  char factors[160] = "";
+  const char *name = mla_slot_name(slot->slot);
+  for (int axis = 0; axis < slot->rank; axis++) {
+    size_t used = strlen(factors);
+    int sym = slot->dim[axis];
+    snprintf(factors + used, sizeof factors - used, "%s%s %lld",
+             axis ? " x " : "", mla_sym_name(sym),
+             (long long)length_of(sym, p, free_value));
+  }
+  return mla_fail(err, MLA_INVALID_ARGUMENT, name,
+                  "%s would have more than 2^63 - 1 bytes: %s", name, factors);
+}
+
 mla_status mla_products_check(const mla_problem *p, const int64_t *free_value,
                               mla_error *err) {
   const mla_op_spec *spec = mla_op_spec_of(p->op);
@@ -267,15 +291,9 @@ mla_status mla_products_check(const mla_problem *p, const int64_t *free_value,
     if (!mla_slot_applies(slot, p)) continue;
     int64_t bytes = (mla_dtype_bits(mla_slot_dtype(slot, p)) + 7) / 8;
     for (int axis = 0; axis < slot->rank; axis++) {
-      int sym = slot->dim[axis];
-      int64_t n = sym < MLA_S_FREE ? mla_sym_value(sym, p)
-                  : free_value     ? free_value[sym]
-                                   : 1;
+      int64_t n = length_of(slot->dim[axis], p, free_value);
       if (n > 0 && bytes > INT64_MAX / n)
-        return mla_fail(err, MLA_INVALID_ARGUMENT, mla_slot_name(slot->slot),
-                        "%s would have more than 2^63 - 1 bytes: %s is %lld",
-                        mla_slot_name(slot->slot), mla_sym_name(sym),
-                        (long long)n);
+        return tell_product(slot, p, free_value, err);
       if (n > 0) bytes *= n;
     }
   }
