@@ -233,6 +233,8 @@ static mla_status start(comparison *c, const mla_expectation *e,
 
 static void finish(comparison *c) {
   mla_region_describe(&c->region, c->o->where, sizeof c->o->where);
+  if (c->o->checked)
+    mla_describe_index(c->v, c->slot, c->o->index, c->o->at, sizeof c->o->at);
   if (c->size2 > 0) c->o->rel_l2 = mla_sqrt(c->error2 / c->size2);
   mla_region_free(&c->region);
   free(c->written);

@@ -70,13 +70,24 @@ mla_expected_view mla_expectation_of(const mla_expectation *e, int32_t slot,
   return none;
 }
 
-uint64_t mla_expectation_digest(const mla_expectation *e) {
+/* Bytes of plain types by value, so that the host's byte order is nothing. */
+static uint64_t digest_bytes(uint64_t digest, const mla_tensor *t,
+                             mla_expected_view view) {
+  int64_t size = mla_dtype_bits(t->dtype) / 8;
+  int64_t count = size ? view.byte_count / size : 0;
+  for (int64_t k = 0; k < count; k++)
+    digest = mla_digest_f64(digest, mla_get(view.bytes, t->dtype, k));
+  return digest;
+}
+
+uint64_t mla_expectation_digest(const mla_vector *v, const mla_expectation *e) {
   uint64_t digest = mla_digest_start();
   int32_t count = e->expected ? mla_expected_count(e->expected) : 0;
   for (int32_t i = 0; i < count; i++) {
     mla_expected_view view = mla_expected_at(e->expected, i);
     for (int64_t k = 0; view.value && k < view.rows * view.width; k++)
       digest = mla_digest_f64(digest, view.value[k]);
+    if (view.bytes) digest = digest_bytes(digest, &v->tensor[view.slot], view);
   }
   return digest;
 }

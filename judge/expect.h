@@ -34,7 +34,7 @@ void mla_expectation_free(mla_expectation *e);
 mla_expected_view mla_expectation_of(const mla_expectation *e, int32_t slot,
                                      int32_t *index);
 /* One number for all expected values: equal on every machine. */
-uint64_t mla_expectation_digest(const mla_expectation *e);
+uint64_t mla_expectation_digest(const mla_vector *v, const mla_expectation *e);
 
 /*
  * Do the values stored in the vector's file agree with the reference's?

@@ -11,6 +11,8 @@ typedef struct mla_judge_options {
   const char *keep;  /* folder for the reference's answers, or NULL */
   mla_poison poison; /* of workspace, bands and outputs */
   int repeat;        /* run again where determinism is declared */
+  int has_digest;    /* the expected values must have this digest */
+  uint64_t digest;
 } mla_judge_options;
 
 mla_judge_options mla_judge_defaults(void);

@@ -30,6 +30,7 @@ typedef struct mla_output_verdict {
   int32_t rank;
   int64_t index[MLA_MAX_RANK]; /* of the worst value */
   double expected, got, budget;
+  char at[160];      /* the worst, in words */
   char where[240];   /* of the bad ones, in words */
   char outside[160]; /* bytes changed that are no output; "" */
 } mla_output_verdict;
