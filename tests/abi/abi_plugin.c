@@ -95,6 +95,7 @@ static mla_status plan(mla_handle *handle, const mla_problem *problem,
   return MLA_OK;
 }
 
+#if !defined(ABI_NO_RUN)
 static mla_status run(const mla_backend_plan *made, const mla_args *args,
                       void *workspace, uint64_t workspace_bytes,
                       mla_stream stream, mla_error *err) {
@@ -114,6 +115,7 @@ static mla_status run(const mla_backend_plan *made, const mla_args *args,
   }
   return MLA_OK;
 }
+#endif
 
 static void plan_free(mla_backend_plan *made) {
   (void)made;
