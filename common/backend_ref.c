@@ -13,6 +13,7 @@
 #include "mla/version.h"
 #include "op_table.h"
 #include "oracle.h"
+#include "sized.h"
 
 struct mla_handle {
   int threads; /* 0: as many as OpenMP likes */
@@ -37,19 +38,6 @@ static int compute_units(void) {
 #endif
 }
 
-/* Writes as much of the struct as its owner has room for. */
-static void give(void *to, uint32_t room, void *from, uint32_t size) {
-  uint32_t fits = room < size ? room : size;
-  memcpy(from, &room, sizeof room); /* the owner's size stays */
-  memcpy(to, from, fits);
-}
-
-/* Reads a struct of another minor: absent members are 0. */
-static void take(void *to, uint32_t size, const void *from, uint32_t given) {
-  memset(to, 0, size);
-  memcpy(to, from, given < size ? given : size);
-}
-
 static mla_status no_device(int32_t device, mla_error *err) {
   return mla_fail(err, MLA_NOT_AVAILABLE, "device",
                   "device is %d, ref has only device 0", device);
@@ -63,7 +51,7 @@ static mla_status device_info(int32_t device, mla_device_info *info,
   x.compute_units = compute_units();
   snprintf(x.name, sizeof x.name, "host, binary64 reference");
   snprintf(x.arch, sizeof x.arch, "c11");
-  give(info, info->size, &x, (uint32_t)sizeof x);
+  mla_sized_write(info, &x, (uint32_t)sizeof x);
   return MLA_OK;
 }
 
@@ -118,8 +106,13 @@ static void close_device(mla_handle *handle) {
   free(handle);
 }
 
-static mla_status refuse_flags(const mla_problem *problem, mla_error *err) {
-  uint64_t unknown = problem->flags & ~MLA_ALL_FLAGS;
+static mla_status read_problem(mla_problem *to, const mla_problem *from,
+                               mla_error *err) {
+  mla_status status =
+      mla_sized_read(to, (uint32_t)sizeof *to, from,
+                     MLA_SIZE_WITH(mla_problem, out_dtype), "problem", err);
+  if (status) return status;
+  uint64_t unknown = to->flags & ~MLA_ALL_FLAGS;
   if (!unknown) return MLA_OK;
   return mla_fail(err, MLA_INVALID_ARGUMENT, "flags",
                   "flags has the unknown bits 0x%llx",
@@ -141,8 +134,7 @@ static mla_status query(mla_handle *handle, const mla_problem *problem,
   mla_answer x = {0};
   (void)handle;
   (void)limits;
-  take(&p, (uint32_t)sizeof p, problem, problem->size);
-  mla_status status = refuse_flags(&p, err);
+  mla_status status = read_problem(&p, problem, err);
   if (status) return status;
   const char *reason = mla_oracle_refusal(&p, NULL);
   x.workspace_alignment = 1;
@@ -150,7 +142,7 @@ static mla_status query(mla_handle *handle, const mla_problem *problem,
     snprintf(x.reason, sizeof x.reason, "%s", reason);
   else
     describe(&x);
-  give(answer, answer->size, &x, (uint32_t)sizeof x);
+  mla_sized_write(answer, &x, (uint32_t)sizeof x);
   return MLA_OK;
 }
 
@@ -158,16 +150,20 @@ static mla_status plan(mla_handle *handle, const mla_problem *problem,
                        const mla_limits *limits, mla_backend_plan **to,
                        mla_error *err) {
   mla_problem p;
-  take(&p, (uint32_t)sizeof p, problem, problem->size);
-  mla_status status = refuse_flags(&p, err);
-  const char *field, *reason = mla_oracle_refusal(&p, &field);
+  mla_limits own;
+  mla_status status = read_problem(&p, problem, err);
+  if (!status)
+    status =
+        mla_sized_read(&own, (uint32_t)sizeof own, limits,
+                       MLA_SIZE_WITH(mla_limits, num_splits), "limits", err);
   if (status) return status;
+  const char *field, *reason = mla_oracle_refusal(&p, &field);
   if (reason) return mla_fail(err, MLA_UNSUPPORTED, field, "%s", reason);
   mla_backend_plan *x = malloc(sizeof *x);
   if (!x)
     return mla_fail(err, MLA_OUT_OF_MEMORY, "plan", "no memory for a plan");
   x->problem = p;
-  take(&x->limits, (uint32_t)sizeof x->limits, limits, limits->size);
+  x->limits = own;
   x->limits.seq_lens = x->limits.query_start_loc = NULL; /* not ours to keep */
   x->threads = handle->threads;
   *to = x;

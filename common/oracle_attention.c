@@ -253,8 +253,10 @@ static void compute_rows(const shared *x, lane *at, const int64_t *list,
 static int share_out(const shared *x, const int64_t *list, int64_t count) {
   int failed = 0;
   int64_t batch = batch_of(x);
+  int64_t work = count * x->group->seq * (x->keys->d + x->keys->dv);
+  (void)work; /* without OpenMP */
 #ifdef _OPENMP
-#pragma omp parallel reduction(| : failed)
+#pragma omp parallel reduction(| : failed) if (work > MLA_WORTH_THREADS)
 #endif
   {
     lane at = {0};

@@ -95,7 +95,7 @@ void mla_gather(double *to, int64_t to_stride, const mla_pages *pages,
                 int64_t first, int64_t count, int64_t width) {
   int64_t i;
 #ifdef _OPENMP
-#pragma omp parallel for
+#pragma omp parallel for if (count * width > MLA_WORTH_THREADS)
 #endif
   for (i = 0; i < count; i++)
     mla_load_row(to + i * to_stride, pages->cache,

@@ -7,6 +7,10 @@
 
 #include "mla/mla.h"
 
+/* Work (multiply-adds or elements) below which threads cost more than they
+   bring. */
+#define MLA_WORTH_THREADS ((int64_t)1 << 16)
+
 /* Elements of memory in a row: data[offset + i * stride]. */
 typedef struct mla_line {
   const void *data;

@@ -87,9 +87,12 @@ static void merge_row(const mla_merge_call *call, lane *at, int64_t r) {
 }
 
 mla_status mla_oracle_merge(const mla_merge_call *call, mla_error *err) {
+  int64_t work = call->rows * call->problem->v_head_dim *
+                 mla_arg(call->args, MLA_T_PARTS)->shape[0];
   int failed = 0;
+  (void)work; /* without OpenMP */
 #ifdef _OPENMP
-#pragma omp parallel reduction(| : failed)
+#pragma omp parallel reduction(| : failed) if (work > MLA_WORTH_THREADS)
 #endif
   {
     lane at = {0};

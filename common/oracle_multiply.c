@@ -107,9 +107,11 @@ mla_status mla_multiply(const mla_product *product, mla_product_kind kind,
                         mla_result to, mla_error *err) {
   size_t bytes =
       sizeof(panel) + (size_t)product->rows * COLUMNS * sizeof(double);
+  int64_t work = product->rows * product->columns * product->depth;
   int failed = 0;
+  (void)work; /* without OpenMP */
 #ifdef _OPENMP
-#pragma omp parallel reduction(| : failed)
+#pragma omp parallel reduction(| : failed) if (work > MLA_WORTH_THREADS)
 #endif
   {
     panel *memory = malloc(bytes);
