@@ -1,0 +1,185 @@
+/*
+ * cmd_run.c - mlacheck run.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "commands.h"
+#include "options.h"
+#include "report.h"
+
+static const char help[] =
+    "mlacheck run - judge a backend\n"
+    "\n"
+    "usage: mlacheck run [OPTIONS]\n"
+    "\n"
+    "whom\n"
+    "  --backend NAME     a backend that is built in (default: cpu)\n"
+    "  --plugin PATH      load this shared object, and judge it\n"
+    "  --device N         which of its devices (default: 0)\n"
+    "  --options \"k=v\"    handed to the backend\n"
+    "on what (default: --profile smoke)\n"
+    "  --profile NAME     the cases of a profile, by name or path\n"
+    "  --only PATTERN...  of these, cases that begin so: decode, decode:bf16\n"
+    "  --case ID...       single cases (list --keys says how they are "
+    "written)\n"
+    "  --vectors PATH...  files of vectors, or folders of such files\n"
+    "  --seed N           another seed for all data made from names\n"
+    "how\n"
+    "  --expected DIR     keep the reference's answers there, and use them\n"
+    "  --json FILE        also write the verdict as JSON (-: to stdout only)\n"
+    "  -v                 a line for every case, and all figures\n"
+    "\n"
+    "A profile is a claim: a case that it requires and the backend does not\n"
+    "support is a failure. With --only the claim is as narrow as the pattern.\n"
+    "\n"
+    "exit codes: 0 satisfied, 1 failed, 2 usage, 3 environment, 77 nothing "
+    "was\napplicable\n";
+
+typedef struct run_options {
+  target target;
+  const char *profile, *keep, *json;
+  text_list only, cases, vectors;
+  uint64_t seed;
+  int verbose, help;
+} run_options;
+
+#define NO_SEED UINT64_MAX
+
+static int read_options(int argc, char **argv, run_options *o) {
+  memset(o, 0, sizeof *o);
+  o->seed = NO_SEED;
+  const option table[] = {
+      {"--backend", OPTION_TEXT, &o->target.backend},
+      {"--plugin", OPTION_TEXT, &o->target.plugin},
+      {"--device", OPTION_COUNT, &o->target.index},
+      {"--options", OPTION_TEXT, &o->target.options},
+      {"--profile", OPTION_TEXT, &o->profile},
+      {"--only", OPTION_LIST, &o->only},
+      {"--case", OPTION_LIST, &o->cases},
+      {"--vectors", OPTION_LIST, &o->vectors},
+      {"--seed", OPTION_COUNT, &o->seed},
+      {"--expected", OPTION_TEXT, &o->keep},
+      {"--json", OPTION_TEXT, &o->json},
+      {"-v", OPTION_FLAG, &o->verbose},
+      {"--verbose", OPTION_FLAG, &o->verbose},
+      {"--help", OPTION_FLAG, &o->help},
+      {"-h", OPTION_FLAG, &o->help},
+      {NULL, 0, NULL},
+  };
+  return options_read("run", argc, argv, table, NULL);
+}
+
+/* ------------------------------------------------------------- the docket */
+
+static int say(const mla_error *err, mla_status status) {
+  fprintf(stderr, "mlacheck run: %s\n", err->message);
+  return status == MLA_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_ENVIRONMENT;
+}
+
+static mla_status add_profile(mla_docket *d, const char *name, uint64_t seed,
+                              mla_error *err) {
+  mla_suite suite;
+  mla_status status = mla_suite_load(name, &suite, err);
+  for (int64_t i = 0; i < suite.count && seed != NO_SEED; i++)
+    suite.entry[i].seed = seed;
+  if (status == MLA_OK) status = mla_docket_add_suite(d, &suite, err);
+  mla_suite_free(&suite);
+  return status;
+}
+
+static mla_status fill_docket(mla_docket *d, run_options *o, mla_error *err) {
+  mla_status status = MLA_OK;
+  uint64_t seed = o->seed == NO_SEED ? MLA_SUITE_SEED : o->seed;
+  for (int32_t i = 0; i < o->cases.count && status == MLA_OK; i++)
+    status = mla_docket_add_case(d, o->cases.value[i], seed, err);
+  for (int32_t i = 0; i < o->vectors.count && status == MLA_OK; i++)
+    status = mla_docket_add_path(d, o->vectors.value[i], err);
+  if (!o->profile && !o->cases.count && !o->vectors.count) o->profile = "smoke";
+  if (status == MLA_OK && o->profile)
+    status = add_profile(d, o->profile, o->seed, err);
+  if (status == MLA_OK) mla_docket_keep_only(d, o->only.value, o->only.count);
+  return status;
+}
+
+/* ---------------------------------------------------------------- the run */
+
+/* How to call this backend again. */
+static void rerun_line(const run_options *o, char *text, size_t size) {
+  const target *t = &o->target;
+  int n = snprintf(text, size, "mlacheck run");
+  if (t->plugin && n > 0 && (size_t)n < size)
+    n += snprintf(text + n, size - (size_t)n, " --plugin %s", t->plugin);
+  else if (n > 0 && (size_t)n < size)
+    n += snprintf(text + n, size - (size_t)n, " --backend %s", t->backend);
+  if (t->index && n > 0 && (size_t)n < size)
+    n += snprintf(text + n, size - (size_t)n, " --device %llu",
+                  (unsigned long long)t->index);
+  if (t->options && n > 0 && (size_t)n < size)
+    snprintf(text + n, size - (size_t)n, " --options '%s'", t->options);
+}
+
+static void judge_all(run_state *run, const run_options *o, int text) {
+  mla_judge_options how = mla_judge_defaults();
+  how.keep = o->keep;
+  for (int32_t i = 0; i < mla_docket_count(run->docket); i++) {
+    progress_show(run);
+    mla_docket_judge(run->docket, i, o->target.device, &how, &run->record[i]);
+    run->done = i + 1;
+    progress_clear();
+    if (text) report_text_record(run, i);
+  }
+}
+
+static int judge(const run_options *o, const mla_docket *docket) {
+  char rerun[1024];
+  int json_only = o->json && strcmp(o->json, "-") == 0;
+  size_t count = (size_t)mla_docket_count(docket);
+  rerun_line(o, rerun, sizeof rerun);
+  run_state run = {&o->target, o->profile, rerun, o->only.count > 0,
+                   o->verbose, docket,     NULL,  0};
+  run.record = calloc(count + 1, sizeof *run.record);
+  if (!run.record) {
+    fprintf(stderr, "mlacheck run: no memory for %zu verdicts\n", count);
+    return EXIT_ENVIRONMENT;
+  }
+  if (!json_only) report_text_begin(&run);
+  judge_all(&run, o, !json_only);
+  if (!json_only) report_text_end(&run);
+  run_sums sums = run_sum(&run);
+  int code = run_exit_code(&run, &sums);
+  if (o->json && !report_json(&run, o->json)) code = EXIT_ENVIRONMENT;
+  free(run.record);
+  return code;
+}
+
+static int make_folder(const char *path) {
+  struct stat s;
+  if (stat(path, &s) == 0 && S_ISDIR(s.st_mode)) return 1;
+  if (mkdir(path, 0777) == 0) return 1;
+  fprintf(stderr, "mlacheck run: the folder %s cannot be made\n", path);
+  return 0;
+}
+
+int cmd_run(int argc, char **argv) {
+  run_options o;
+  mla_error err = mla_error_init();
+  if (!read_options(argc, argv, &o)) return EXIT_USAGE;
+  if (o.help) return fputs(help, stdout), EXIT_SATISFIED;
+  if (o.seed != NO_SEED && o.seed > (uint64_t)1 << 53)
+    return usage_error("run", "--seed is above 2^53");
+  mla_docket *docket = mla_docket_new();
+  mla_status status =
+      docket ? fill_docket(docket, &o, &err) : MLA_OUT_OF_MEMORY;
+  int code = status == MLA_OK ? EXIT_SATISFIED : say(&err, status);
+  if (code == EXIT_SATISFIED && o.keep && !make_folder(o.keep))
+    code = EXIT_ENVIRONMENT;
+  if (code == EXIT_SATISFIED) code = target_open("run", &o.target);
+  if (code == EXIT_SATISFIED) code = judge(&o, docket);
+  target_close(&o.target);
+  mla_docket_free(docket);
+  return code;
+}

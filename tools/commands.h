@@ -1,0 +1,13 @@
+/*
+ * commands.h - the commands of mlacheck; each returns its exit code.
+ */
+#ifndef MLA_TOOL_COMMANDS_H
+#define MLA_TOOL_COMMANDS_H
+
+int cmd_run(int argc, char **argv);
+int cmd_list(int argc, char **argv);
+int cmd_show(int argc, char **argv);
+int cmd_info(int argc, char **argv);
+int cmd_gen(int argc, char **argv);
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * target.c - opening the backend that is asked for.
+ */
+#include "target.h"
+
+#include <stdio.h>
+
+#include "options.h"
+
+static int environment_error(const char *command, const mla_error *err) {
+  fprintf(stderr, "mlacheck %s: %s\n", command, err->message);
+  return EXIT_ENVIRONMENT;
+}
+
+int target_load_environment(const char *command) {
+  mla_error err = mla_error_init();
+  if (mla_plugins_from_env(&err) == MLA_OK) return 1;
+  environment_error(command, &err);
+  return 0;
+}
+
+static const char *default_backend(void) {
+  return mla_backend_find("cpu") ? "cpu" : "ref";
+}
+
+int target_open(const char *command, target *t) {
+  mla_error err = mla_error_init();
+  const mla_backend *plugin = NULL;
+  if (!target_load_environment(command)) return EXIT_ENVIRONMENT;
+  if (t->plugin && mla_plugin_load(t->plugin, &plugin, &err) != MLA_OK)
+    return environment_error(command, &err);
+  if (!t->backend) t->backend = plugin ? plugin->name : default_backend();
+  if (t->index > INT32_MAX)
+    return usage_error(command, "--device is out of range");
+  if (mla_open(t->backend, (int32_t)t->index, t->options, &t->device, &err) !=
+      MLA_OK)
+    return environment_error(command, &err);
+  return EXIT_SATISFIED;
+}
+
+void target_close(target *t) {
+  mla_close(t->device);
+  t->device = NULL;
+}
