@@ -1,0 +1,18 @@
+#!/bin/sh
+# other.sh SOURCE BUILD CC ON|OFF: builds libmla alone, shared or not, and
+# tests it as a package.
+set -eu
+source=$1
+build=$2
+cc=$3
+cmake -S "$source" -B "$build" -DCMAKE_C_COMPILER="$cc" \
+  -DBUILD_SHARED_LIBS="$4" -DBUILD_TESTING=OFF -DMLA_TOOL=OFF \
+  -DMLA_CUDA=OFF -DCMAKE_BUILD_TYPE=Release >"$build.log" || {
+  cat "$build.log"
+  exit 1
+}
+cmake --build "$build" --parallel 2 >"$build.log" 2>&1 || {
+  cat "$build.log"
+  exit 1
+}
+exec sh "$source/tests/package/run.sh" "$source" "$build" "$cc"

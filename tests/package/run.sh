@@ -1,0 +1,87 @@
+#!/bin/sh
+# run.sh SOURCE BUILD CC [--tool]: installs BUILD, moves it elsewhere, and
+# uses what came: find_package(mla), pkg-config, the template out of tree.
+# With --tool, mlacheck must be there and pass the template.
+set -eu
+source=$1
+build=$2
+cc=$3
+tool=${4:-}
+here=$source/tests/package
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+say() { echo "package: $*"; }
+quietly() { # runs a command; its output only if it fails
+  "$@" >"$work/log" 2>&1 || {
+    say "failed: $*"
+    cat "$work/log"
+    exit 1
+  }
+}
+
+quietly cmake --install "$build" --prefix "$work/first"
+mv "$work/first" "$work/prefix"
+prefix=$work/prefix
+libdir=$(dirname "$(find "$prefix" -name 'libmla.*' | head -n 1)")
+for header in backend.h mla.h version.h dlpack.h; do
+  [ -f "$prefix/include/mla/$header" ] || {
+    say "$header is not installed"
+    exit 1
+  }
+done
+if grep -rIl -e "$source" -e "$build" "$prefix"; then
+  say 'the files above hold paths of the machine that built them'
+  exit 1
+fi
+
+# The template, copied, built with nothing but the package.
+cp -r "$prefix/share/mla/template" "$work/port"
+quietly cmake -S "$work/port" -B "$work/port-build" \
+  -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS='-Wall -Wextra -Wpedantic -Werror' \
+  -DCMAKE_PREFIX_PATH="$prefix"
+quietly cmake --build "$work/port-build"
+plugin=$work/port-build/libport.so
+say 'the template builds out of tree'
+
+# A caller, by CMake.
+quietly cmake -S "$here/consumer" -B "$work/consumer" \
+  -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$prefix"
+quietly cmake --build "$work/consumer"
+LD_LIBRARY_PATH=$libdir "$work/consumer/consumer" "$plugin"
+say 'find_package(mla) works'
+
+# A caller, by pkg-config and the bare compiler.
+PKG_CONFIG_PATH=$libdir/pkgconfig
+export PKG_CONFIG_PATH
+static=--static
+[ -f "$libdir/libmla.a" ] || static=
+# Words are wanted.
+# shellcheck disable=SC2046
+quietly "$cc" -std=c99 -Wall -Wextra -Wpedantic -Werror \
+  "$here/consumer/consumer.c" -o "$work/bare" \
+  $(pkg-config --cflags --libs $static mla)
+LD_LIBRARY_PATH=$libdir "$work/bare" "$plugin"
+say "pkg-config ${static:-} works"
+
+# A shared library shows what mla.h declares, and no more.
+if [ -f "$libdir/libmla.so" ]; then
+  nm -D --defined-only "$libdir/libmla.so" | awk '{print $3}' | sort >"$work/has"
+  tr '\n' ' ' <"$prefix/include/mla/mla.h" | grep -o 'MLA_API [^;]*;' |
+    sed 's/(.*//; s/.*[ *]//' | sort >"$work/wants"
+  if ! diff "$work/wants" "$work/has"; then
+    say 'what is exported is not what mla.h declares'
+    exit 1
+  fi
+  say "$(wc -l <"$work/has") functions are exported, all declared"
+fi
+
+if [ -n "$tool" ]; then
+  [ -x "$prefix/bin/mlacheck" ] || {
+    say 'mlacheck is not installed'
+    exit 1
+  }
+  quietly ctest --test-dir "$work/port-build" --no-tests=error \
+    --output-on-failure
+  say 'mlacheck passes the template'
+fi
