@@ -3,6 +3,8 @@
 # uses what came: find_package(mla), pkg-config, the template out of tree.
 # With --tool, mlacheck must be there and pass the template.
 set -eu
+LC_ALL=C
+export LC_ALL
 source=$1
 build=$2
 cc=$3
@@ -67,7 +69,7 @@ say "pkg-config ${static:-} works"
 # A shared library shows what mla.h declares, and no more.
 if [ -f "$libdir/libmla.so" ]; then
   nm -D --defined-only "$libdir/libmla.so" | awk '{print $3}' | sort >"$work/has"
-  tr '\n' ' ' <"$prefix/include/mla/mla.h" | grep -o 'MLA_API [^;]*;' |
+  grep -v '^#' "$prefix/include/mla/mla.h" | tr '\n' ' ' | grep -o 'MLA_API [^;]*;' |
     sed 's/(.*//; s/.*[ *]//' | sort >"$work/wants"
   if ! diff "$work/wants" "$work/has"; then
     say 'what is exported is not what mla.h declares'
