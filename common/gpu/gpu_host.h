@@ -4,9 +4,13 @@
 #ifndef MLA_GPU_HOST_H
 #define MLA_GPU_HOST_H
 
-#include "error.h"
 #include "gpu_rt.h"
 #include "mla/mla.h"
+
+extern "C" {
+#include "dtype.h"
+#include "error.h"
+}
 
 struct mla_handle {
   int32_t device;

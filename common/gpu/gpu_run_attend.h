@@ -8,7 +8,6 @@
 #ifndef MLA_GPU_RUN_ATTEND_H
 #define MLA_GPU_RUN_ATTEND_H
 
-#include "dtype.h"
 #include "gpu_attend.h"
 #include "gpu_host.h"
 #include "gpu_merge.h"

@@ -1,0 +1,111 @@
+/*
+ * sm90_decode_plan.h - who computes what: the same arithmetic in the decode
+ * kernel, in the merge, and on the host.
+ *
+ * All requests' 64-key blocks, plus a fixed cost a request, are laid out in a
+ * row and cut into equal parts, one part a CTA. A request that lies in several
+ * parts is merged. Every CTA finds its place by scanning the lengths: no
+ * kernel before it, and a captured graph follows new lengths.
+ */
+#ifndef MLA_SM90_DECODE_PLAN_H
+#define MLA_SM90_DECODE_PLAN_H
+
+#include "gpu_port.h"
+
+enum { MLA_SM90_BLOCK = 64, MLA_SM90_COST = 5, MLA_SM90_ROWS = 64 };
+
+typedef struct mla_decode_plan {
+  const int32_t *seq_lens, *start;
+  int64_t seq_lens_step, start_step;
+  int requests, parts, min_blocks;
+} mla_decode_plan;
+
+MLA_DEV int mla_plan_blocks(const mla_decode_plan &p, int b) {
+  return (p.seq_lens[b * p.seq_lens_step] + MLA_SM90_BLOCK - 1) /
+         MLA_SM90_BLOCK;
+}
+
+/* Sum over one wave of lanes' values, and that of the lanes before. */
+MLA_DEV int mla_wave_scan(int v, int *before) {
+  int sum = v;
+  for (int m = 1; m < 32; m *= 2) {
+    int other = __shfl_up_sync(0xffffffffu, sum, m);
+    if (MLA_LANE >= m) sum += other;
+  }
+  *before = sum - v;
+  return __shfl_sync(0xffffffffu, sum, 31);
+}
+
+/* Positions a part holds. */
+MLA_DEV int mla_plan_share(const mla_decode_plan &p, int total) {
+  const int share = (total + p.parts - 1) / p.parts;
+  return share < p.min_blocks ? p.min_blocks : share;
+}
+
+/* Where one part begins: its share, its first request and that one's place.
+   request == requests: the part is empty. */
+typedef struct mla_plan_place {
+  int total, share, request, begin;
+} mla_plan_place;
+
+/* Length of a request's stretch, and of the stretches of a lane's run. */
+MLA_DEV int mla_plan_stretch(const mla_decode_plan &p, int b) {
+  return b < p.requests ? mla_plan_blocks(p, b) + MLA_SM90_COST : 0;
+}
+MLA_DEV int mla_plan_run(const mla_decode_plan &p, int b0, int run) {
+  int sum = 0;
+#pragma unroll 4
+  for (int i = 0; i < run; i++) sum += mla_plan_stretch(p, b0 + i);
+  return sum;
+}
+
+/*
+ * The request that holds the first position of a part. A lane sums a run of
+ * requests, its loads independent; one scan; then the lane that holds the
+ * position walks its run.
+ */
+MLA_DEV mla_plan_place mla_plan_of_part(const mla_decode_plan &p, int part) {
+  const int run = (p.requests + 31) / 32;
+  int before, b = MLA_LANE * run;
+  const int mine = mla_plan_run(p, b, run);
+  mla_plan_place at;
+  at.total = mla_wave_scan(mine, &before);
+  at.share = mla_plan_share(p, at.total);
+  at.request = p.requests;
+  at.begin = at.total;
+  const int find = part * at.share;
+  const int holds = mine && before <= find && find < before + mine;
+  const unsigned hit = __ballot_sync(0xffffffffu, holds);
+  if (!hit) return at;
+  const int holder = __ffs((int)hit) - 1;
+  if (holds)
+    for (int n; n = mla_plan_stretch(p, b), before + n <= find; b++)
+      before += n;
+  at.request = __shfl_sync(0xffffffffu, b, holder);
+  at.begin = __shfl_sync(0xffffffffu, before, holder);
+  return at;
+}
+
+/* What the merge needs to know of a request that is split: its query rows,
+   and the parts that hold some of it. A request that is split begins in one
+   part and goes beyond it, so there is one a part at most. */
+typedef struct mla_plan_split {
+  int first_token, rows; /* rows 0: not split */
+  int part, last_part;
+} mla_plan_split;
+
+/* A request's first and last part, from its place. */
+MLA_DEV int mla_plan_first(int begin, int share) {
+  return begin / share;
+}
+MLA_DEV int mla_plan_last(int begin, int blocks, int share) {
+  return (begin + (blocks > 0 ? blocks : 1) - 1) / share;
+}
+
+/* Scratch of a piece: two a part, its last request's and an earlier one's
+   rest, told apart by whether the request begins in the part. */
+MLA_DEV int64_t mla_plan_piece(int part, int first_part) {
+  return 2 * (int64_t)part + (part == first_part ? 1 : 0);
+}
+
+#endif

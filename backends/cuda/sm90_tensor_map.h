@@ -1,0 +1,53 @@
+/*
+ * sm90_tensor_map.h - descriptions of bf16 tensors for the copy engine.
+ *
+ * The driver's encoder is looked up at run time: nothing links to libcuda.
+ */
+#ifndef MLA_SM90_TENSOR_MAP_H
+#define MLA_SM90_TENSOR_MAP_H
+
+#include <cuda.h>
+
+#include "gpu_host.h"
+
+typedef CUresult (*mla_encode_fn)(CUtensorMap *, CUtensorMapDataType,
+                                  cuuint32_t, void *, const cuuint64_t *,
+                                  const cuuint64_t *, const cuuint32_t *,
+                                  const cuuint32_t *, CUtensorMapInterleave,
+                                  CUtensorMapSwizzle, CUtensorMapL2promotion,
+                                  CUtensorMapFloatOOBfill);
+
+static mla_encode_fn mla_tensor_map_encoder(void) {
+  static mla_encode_fn found;
+  if (found) return found;
+  void *fn = NULL;
+  cudaDriverEntryPointQueryResult result;
+  if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &fn, 12000,
+                                       cudaEnableDefault,
+                                       &result) == cudaSuccess &&
+      result == cudaDriverEntryPointSuccess)
+    found = (mla_encode_fn)fn;
+  return found;
+}
+
+/* rank 2 or 3; sizes and box innermost first; strides in bytes from axis 1. */
+static mla_status mla_tensor_map(CUtensorMap *map, const void *data, int rank,
+                                 const uint64_t *size, const uint64_t *stride,
+                                 const uint32_t *box, mla_error *err) {
+  const cuuint32_t ones[3] = {1, 1, 1};
+  mla_encode_fn encode = mla_tensor_map_encoder();
+  if (!encode)
+    return mla_fail(err, MLA_DEVICE_ERROR, "driver",
+                    "the driver has no cuTensorMapEncodeTiled");
+  CUresult r = encode(
+      map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, (cuuint32_t)rank, (void *)data,
+      (const cuuint64_t *)size, (const cuuint64_t *)stride, box, ones,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (r != CUDA_SUCCESS)
+    return mla_fail(err, MLA_DEVICE_ERROR, "tensor_map",
+                    "cuTensorMapEncodeTiled failed with %d", (int)r);
+  return MLA_OK;
+}
+
+#endif
