@@ -89,6 +89,16 @@ typedef struct mla_layer_batch {
 mla_status mla_layer_decode(mla_layer *layer, const mla_layer_batch *batch,
                             const mla_tensor *q, const mla_tensor *attention,
                             mla_error *err);
+/* The three steps of decode, for who decodes the same queries many times:
+   absorbed[N,H,L+R], latents[N,H,L]. */
+mla_status mla_layer_absorb(mla_layer *layer, const mla_tensor *q,
+                            const mla_tensor *absorbed, mla_error *err);
+mla_status mla_layer_attend(mla_layer *layer, const mla_layer_batch *batch,
+                            const mla_tensor *absorbed,
+                            const mla_tensor *latents, mla_error *err);
+mla_status mla_layer_expand(mla_layer *layer, const mla_tensor *latents,
+                            const mla_tensor *attention, mla_error *err);
+
 /* Causal. Of the new tokens kv_c and k_pe are read, not the cache. */
 mla_status mla_layer_prefill(mla_layer *layer, const mla_layer_batch *batch,
                              const mla_tensor *q, const mla_tensor *kv_c,

@@ -72,62 +72,82 @@ static void set_batch(mla_tensor *tensor, const mla_layer_batch *batch) {
   tensor[MLA_T_QUERY_START_LOC] = batch->query_start_loc;
 }
 
-static mla_status check_q(const mla_layer *layer, const mla_tensor *q,
-                          const mla_tensor *attention, mla_error *err) {
-  const mla_layer_config *c = &layer->config;
-  const int64_t query[3] = {-1, c->num_heads,
-                            (int64_t)c->qk_nope_head_dim + c->qk_rope_head_dim};
-  const int64_t out[3] = {q->shape[0], c->num_heads, c->v_head_dim};
-  mla_status status =
-      mla_layer_expect("q", q, layer->activation, 3, query, err);
-  if (status != MLA_OK) return status;
-  return mla_layer_expect("attention", attention, layer->activation, 3, out,
-                          err);
+static mla_status expect_heads(const mla_layer *layer, const char *name,
+                               const mla_tensor *tensor, int64_t tokens,
+                               int64_t width, mla_error *err) {
+  const int64_t shape[3] = {tokens, layer->config.num_heads, width};
+  return mla_layer_expect(name, tensor, layer->activation, 3, shape, err);
+}
+
+static int64_t query_width(const mla_layer *layer) {
+  return (int64_t)layer->config.qk_nope_head_dim +
+         layer->config.qk_rope_head_dim;
+}
+
+static int64_t entry_width(const mla_layer *layer) {
+  return (int64_t)layer->config.kv_lora_rank + layer->config.qk_rope_head_dim;
 }
 
 /* ------------------------------------------------------------------ decode */
 
-/* The last `width` elements of every row, from `first` on. */
-static mla_tensor columns(const mla_tensor *t, int64_t first, int64_t width) {
+/* The first `width` elements of every row of a head. */
+static mla_tensor left_columns(const mla_tensor *t, int64_t width) {
   mla_tensor part = *t;
-  int64_t bytes = mla_dtype_bits(t->dtype) / 8;
-  part.data = (unsigned char *)t->data + first * bytes;
   part.shape[2] = width;
   return part;
 }
 
-/* q[N,H,P+R] -> absorbed[N,H,L+R] */
-static mla_status absorb_q(const mla_layer *layer, const mla_tensor *q,
-                           const mla_tensor *absorbed, mla_error *err) {
+static void copy_rope(const mla_layer *layer, const mla_tensor *q,
+                      const mla_tensor *absorbed) {
   const mla_layer_config *c = &layer->config;
-  const int64_t nope = c->qk_nope_head_dim, latent = c->kv_lora_rank;
-  mla_problem problem = mla_layer_problem(layer, MLA_OP_Q_ABSORB);
-  mla_limits limits = mla_limits_init();
-  mla_tensor tensor[MLA_T_COUNT];
-  memset(tensor, 0, sizeof tensor);
-  limits.tokens = q->shape[0];
-  tensor[MLA_T_Q_NOPE] = columns(q, 0, nope);
-  tensor[MLA_T_W_UK] = layer->w_uk;
-  tensor[MLA_T_Q_LATENT] = columns(absorbed, 0, latent);
   for (int64_t t = 0; t < q->shape[0]; t++) {
     for (int64_t h = 0; h < c->num_heads; h++) {
+      int64_t from = mla_at3(q, t, h, c->qk_nope_head_dim);
+      int64_t to = mla_at3(absorbed, t, h, c->kv_lora_rank);
       for (int64_t i = 0; i < c->qk_rope_head_dim; i++) {
-        mla_put(absorbed->data, absorbed->dtype,
-                mla_at3(absorbed, t, h, latent + i),
-                mla_get(q->data, q->dtype, mla_at3(q, t, h, nope + i)));
+        mla_put(absorbed->data, absorbed->dtype, to + i,
+                mla_get(q->data, q->dtype, from + i));
       }
     }
   }
+}
+
+mla_status mla_layer_absorb(mla_layer *layer, const mla_tensor *q,
+                            const mla_tensor *absorbed, mla_error *err) {
+  mla_problem problem = mla_layer_problem(layer, MLA_OP_Q_ABSORB);
+  mla_limits limits = mla_limits_init();
+  mla_tensor tensor[MLA_T_COUNT];
+  mla_status status = expect_heads(layer, "q", q, -1, query_width(layer), err);
+  if (status == MLA_OK) {
+    status = expect_heads(layer, "absorbed", absorbed, q->shape[0],
+                          entry_width(layer), err);
+  }
+  if (status != MLA_OK) return status;
+  memset(tensor, 0, sizeof tensor);
+  limits.tokens = q->shape[0];
+  tensor[MLA_T_Q_NOPE] = left_columns(q, layer->config.qk_nope_head_dim);
+  tensor[MLA_T_W_UK] = layer->w_uk;
+  tensor[MLA_T_Q_LATENT] = left_columns(absorbed, layer->config.kv_lora_rank);
+  copy_rope(layer, q, absorbed);
   return mla_layer_run(layer, &problem, &limits, tensor, err);
 }
 
-static mla_status attend_latents(const mla_layer *layer,
-                                 const mla_layer_batch *batch,
-                                 const mla_tensor *absorbed,
-                                 const mla_tensor *latents, mla_error *err) {
+mla_status mla_layer_attend(mla_layer *layer, const mla_layer_batch *batch,
+                            const mla_tensor *absorbed,
+                            const mla_tensor *latents, mla_error *err) {
   mla_problem problem = mla_layer_problem(layer, MLA_OP_DECODE);
-  mla_limits limits = batch_limits(batch, absorbed->shape[0]);
   mla_tensor tensor[MLA_T_COUNT];
+  mla_status status = check_batch(batch, err);
+  if (status == MLA_OK) {
+    status =
+        expect_heads(layer, "absorbed", absorbed, -1, entry_width(layer), err);
+  }
+  if (status == MLA_OK) {
+    status = expect_heads(layer, "latents", latents, absorbed->shape[0],
+                          layer->config.kv_lora_rank, err);
+  }
+  if (status != MLA_OK) return status;
+  mla_limits limits = batch_limits(batch, absorbed->shape[0]);
   set_batch(tensor, batch);
   problem.flags = MLA_CAUSAL;
   problem.cache_format = batch->cache_format;
@@ -138,11 +158,18 @@ static mla_status attend_latents(const mla_layer *layer,
   return mla_layer_run(layer, &problem, &limits, tensor, err);
 }
 
-static mla_status expand_v(const mla_layer *layer, const mla_tensor *latents,
-                           const mla_tensor *attention, mla_error *err) {
+mla_status mla_layer_expand(mla_layer *layer, const mla_tensor *latents,
+                            const mla_tensor *attention, mla_error *err) {
   mla_problem problem = mla_layer_problem(layer, MLA_OP_V_EXPAND);
   mla_limits limits = mla_limits_init();
   mla_tensor tensor[MLA_T_COUNT];
+  mla_status status = expect_heads(layer, "latents", latents, -1,
+                                   layer->config.kv_lora_rank, err);
+  if (status == MLA_OK) {
+    status = expect_heads(layer, "attention", attention, latents->shape[0],
+                          layer->config.v_head_dim, err);
+  }
+  if (status != MLA_OK) return status;
   memset(tensor, 0, sizeof tensor);
   limits.tokens = latents->shape[0];
   tensor[MLA_T_O_LATENT] = *latents;
@@ -155,24 +182,21 @@ mla_status mla_layer_decode(mla_layer *layer, const mla_layer_batch *batch,
                             const mla_tensor *q, const mla_tensor *attention,
                             mla_error *err) {
   const mla_layer_config *c = &layer->config;
-  const int64_t wide[3] = {q->shape[0], c->num_heads,
-                           (int64_t)c->kv_lora_rank + c->qk_rope_head_dim};
+  const int64_t wide[3] = {q->shape[0], c->num_heads, entry_width(layer)};
   const int64_t narrow[3] = {q->shape[0], c->num_heads, c->kv_lora_rank};
   mla_tensor absorbed, latents;
   memset(&latents, 0, sizeof latents);
-  mla_status status = check_q(layer, q, attention, err);
-  if (status == MLA_OK) status = check_batch(batch, err);
-  if (status != MLA_OK) return status;
-  status = mla_layer_alloc(&absorbed, "the absorbed q", layer->activation, 3,
-                           wide, err);
+  mla_status status = mla_layer_alloc(&absorbed, "the absorbed q",
+                                      layer->activation, 3, wide, err);
   if (status == MLA_OK) {
     status = mla_layer_alloc(&latents, "the attended latents",
                              layer->activation, 3, narrow, err);
   }
-  if (status == MLA_OK) status = absorb_q(layer, q, &absorbed, err);
+  if (status == MLA_OK) status = mla_layer_absorb(layer, q, &absorbed, err);
   if (status == MLA_OK)
-    status = attend_latents(layer, batch, &absorbed, &latents, err);
-  if (status == MLA_OK) status = expand_v(layer, &latents, attention, err);
+    status = mla_layer_attend(layer, batch, &absorbed, &latents, err);
+  if (status == MLA_OK)
+    status = mla_layer_expand(layer, &latents, attention, err);
   free(absorbed.data);
   free(latents.data);
   return status;
@@ -186,7 +210,11 @@ mla_status mla_layer_prefill(mla_layer *layer, const mla_layer_batch *batch,
                              const mla_tensor *attention, mla_error *err) {
   mla_problem problem = mla_layer_problem(layer, MLA_OP_PREFILL);
   mla_tensor tensor[MLA_T_COUNT];
-  mla_status status = check_q(layer, q, attention, err);
+  mla_status status = expect_heads(layer, "q", q, -1, query_width(layer), err);
+  if (status == MLA_OK) {
+    status = expect_heads(layer, "attention", attention, q->shape[0],
+                          layer->config.v_head_dim, err);
+  }
   if (status == MLA_OK) status = check_batch(batch, err);
   if (status != MLA_OK) return status;
   mla_limits limits = batch_limits(batch, q->shape[0]);

@@ -36,9 +36,14 @@ static mla_status allocate_projections(mla_sequence *s, int64_t tokens,
                         (int64_t)c->qk_nope_head_dim + c->qk_rope_head_dim};
   const int64_t kv_c[2] = {tokens, c->kv_lora_rank};
   const int64_t k_pe[2] = {tokens, c->qk_rope_head_dim};
+  const int64_t wide[3] = {tokens, c->num_heads,
+                           (int64_t)c->kv_lora_rank + c->qk_rope_head_dim};
+  const int64_t narrow[3] = {tokens, c->num_heads, c->kv_lora_rank};
   mla_status status = allocate(&s->q, dtype, 3, q, err);
   if (status == MLA_OK) status = allocate(&s->kv_c, dtype, 2, kv_c, err);
   if (status == MLA_OK) status = allocate(&s->k_pe, dtype, 2, k_pe, err);
+  if (status == MLA_OK) status = allocate(&s->absorbed, dtype, 3, wide, err);
+  if (status == MLA_OK) status = allocate(&s->latents, dtype, 3, narrow, err);
   return status;
 }
 
@@ -59,13 +64,16 @@ mla_status mla_sequence_project(mla_sequence *s, mla_layer *layer,
   status = mla_layer_project(layer, hidden, positions, &s->q, &s->kv_c,
                              &s->k_pe, err);
   free(positions);
-  return status;
+  if (status != MLA_OK) return status;
+  return mla_layer_absorb(layer, &s->q, &s->absorbed, err);
 }
 
 void mla_sequence_free(mla_sequence *s) {
   free(s->q.data);
   free(s->kv_c.data);
   free(s->k_pe.data);
+  free(s->absorbed.data);
+  free(s->latents.data);
   memset(s, 0, sizeof *s);
 }
 
@@ -76,6 +84,14 @@ static mla_tensor slice(const mla_tensor *t, int64_t first, int64_t count) {
   part.data = (unsigned char *)t->data + first * t->stride[0] * bytes;
   part.shape[0] = count;
   return part;
+}
+
+/* NaN everywhere: nothing that was there before can pass for an answer. */
+static void forget(const mla_tensor *t) {
+  int64_t count = mla_tensor_count(t);
+  for (int64_t i = 0; i < count; i++) {
+    mla_put(t->data, t->dtype, i, mla_nan());
+  }
 }
 
 /* ------------------------------------------------------------------- pages */
@@ -117,9 +133,7 @@ static mla_status open_pages(paged *p, const mla_sequence *s,
   if (status == MLA_OK)
     status = allocate(&p->batch.block_table, MLA_I32, 2, table, err);
   if (status != MLA_OK) return status;
-  for (int64_t i = 0; i < cache[0] * cache[1] * cache[2]; i++) {
-    mla_put(p->batch.cache.data, s->kv_c.dtype, i, mla_nan());
-  }
+  forget(&p->batch.cache);
   for (int64_t block = 0; block < pages; block++) {
     int32_t page = block < used ? page_of(block, pages) : INT32_MAX;
     mla_put_int(p->batch.block_table.data, MLA_I32, block, page);
@@ -191,14 +205,14 @@ mla_status mla_sequence_resume(const mla_sequence *s, int32_t block_size,
 }
 
 static mla_status decode_token(paged *p, const mla_sequence *s, int64_t token,
-                               const mla_tensor *attention, mla_error *err) {
-  mla_tensor q = slice(&s->q, token, 1);
-  mla_tensor out = slice(attention, token, 1);
+                               mla_error *err) {
+  mla_tensor q = slice(&s->absorbed, token, 1);
+  mla_tensor out = slice(&s->latents, token, 1);
   p->lengths[0] = (int32_t)token + 1;
   p->starts[1] = 1;
   mla_status status = write_tokens(p, s, token, 1, err);
   if (status != MLA_OK) return status;
-  return mla_layer_decode(s->layer, &p->batch, &q, &out, err);
+  return mla_layer_attend(s->layer, &p->batch, &q, &out, err);
 }
 
 mla_status mla_sequence_decode(const mla_sequence *s, int32_t block_size,
@@ -207,9 +221,11 @@ mla_status mla_sequence_decode(const mla_sequence *s, int32_t block_size,
   paged p;
   mla_status status = open_pages(&p, s, block_size, err);
   p.batch.num_splits = num_splits;
+  forget(&s->latents);
   for (int64_t t = 0; t < s->q.shape[0] && status == MLA_OK; t++) {
-    status = decode_token(&p, s, t, attention, err);
+    status = decode_token(&p, s, t, err);
   }
   close_pages(&p);
-  return status;
+  if (status != MLA_OK) return status;
+  return mla_layer_expand(s->layer, &s->latents, attention, err);
 }

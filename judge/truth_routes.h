@@ -9,9 +9,11 @@
 /* One sequence after its projections; positions 0 .. tokens-1 of a cache. */
 typedef struct mla_sequence {
   mla_layer *layer;
-  mla_tensor q;    /* [T,H,P+R] */
-  mla_tensor kv_c; /* [T,L] */
-  mla_tensor k_pe; /* [T,R] */
+  mla_tensor q;        /* [T,H,P+R] */
+  mla_tensor kv_c;     /* [T,L] */
+  mla_tensor k_pe;     /* [T,R] */
+  mla_tensor absorbed; /* [T,H,L+R]: q, for decode */
+  mla_tensor latents;  /* [T,H,L]: what decode attends to */
 } mla_sequence;
 
 /* Allocates and projects. Free it, whatever is returned. */
