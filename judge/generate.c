@@ -184,10 +184,12 @@ static void choose_comparison(mla_gen *g) {
   int same = out == v->problem.q_dtype && mla_dtype_bits(out) == 16;
   int onehot = dist == MLA_DIST_ONEHOT && v->problem.op == MLA_OP_DECODE &&
                same && mla_format_dtype(v->problem.cache_format) == out;
+  int sums = v->problem.op == MLA_OP_DECODE ||
+             v->problem.op == MLA_OP_PREFILL || v->problem.op == MLA_OP_MERGE;
   if (dist != MLA_DIST_EXACT && !onehot) return;
   for (int s = 0; s < MLA_T_COUNT; s++)
     if (v->compare[s] == MLA_COMPARE_BUDGET && s != MLA_T_LSE)
-      v->compare[s] = MLA_COMPARE_BITS;
+      v->compare[s] = sums && !onehot ? MLA_COMPARE_SUMS : MLA_COMPARE_BITS;
 }
 
 /* Scratch rows as wide as anything is. */

@@ -20,6 +20,7 @@ typedef enum mla_compare {
   MLA_COMPARE_NONE = 0,
   MLA_COMPARE_BUDGET, /* within the derived error of each value */
   MLA_COMPARE_BITS,   /* the value rounded once: no other rounding happens */
+  MLA_COMPARE_SUMS,   /* likewise, but for the error of the last sums */
   MLA_COMPARE_BYTES   /* the memory of the whole tensor */
 } mla_compare;
 

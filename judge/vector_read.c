@@ -196,8 +196,8 @@ static mla_status fill_tensor(const mla_json_source *s, mla_vector *v, int slot,
 /* ----------------------------------------------------------- expectations */
 
 static int compare_from_name(const char *name) {
-  static const char *const names[] = {"", "budget", "bits", "bytes"};
-  for (int i = 1; name && i < 4; i++)
+  static const char *const names[] = {"", "budget", "bits", "sums", "bytes"};
+  for (int i = 1; name && i < 5; i++)
     if (strcmp(names[i], name) == 0) return i;
   return -1;
 }

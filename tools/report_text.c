@@ -71,7 +71,7 @@ static void print_output(const mla_output_verdict *o) {
   int bad = o->bad || o->unwritten || o->outside[0];
   if (!bad && o->compare == MLA_COMPARE_BYTES)
     printf("ok, all bytes\n");
-  else if (!bad && o->compare == MLA_COMPARE_BITS)
+  else if (!bad && o->compare != MLA_COMPARE_BUDGET)
     printf("ok, all bits\n");
   else if (!bad)
     printf("ok, worst %.3f of the budget\n", o->worst);
