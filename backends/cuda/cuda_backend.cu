@@ -16,6 +16,7 @@ static mla_status query(mla_handle *handle, const mla_problem *problem,
   if (bytes > answer->workspace_bytes) answer->workspace_bytes = bytes;
   answer->determinism = MLA_DETERMINISM_RUN_TO_RUN;
   answer->numerics.u_p = 0x1p-8;
+  answer->numerics.flushes_subnormals = 1; /* of P, by ex2.approx.ftz */
   snprintf(answer->kernel, sizeof answer->kernel, "decode_bf16_sm90");
   return MLA_OK;
 }
