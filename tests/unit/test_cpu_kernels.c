@@ -1,0 +1,358 @@
+/* The CPU backend's kernels, each level of this machine: exp and tanh in units
+   of the last place, softmax's corners, products and conversions. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check_main.h"
+#include "cpu_exp.h"
+#include "cpu_table.h"
+#include "half.h"
+#include "rng.h"
+
+#define LANES MLA_CPU_LANES
+
+/* Distance in units of the last place of the f32 nearest to want; below the
+   normal range, in units of the smallest subnormal. */
+static double ulps(float got, double want) {
+  float near = (float)want;
+  if (got == near) return 0.0;
+  float a = fabsf(near) < 0x1p-126f ? 0x1p-126f : fabsf(near);
+  int e;
+  frexpf(a, &e);
+  return fabs((double)got - want) / ldexp(1.0, e - 24);
+}
+
+START_TEST(exp_within_two_ulp) {
+  double worst = 0.0, worst_small = 0.0;
+  for (int i = 0; i < 4000000; i++) {
+    float x = -104.5f + (float)i * (193.2f / 4000000.0f);
+    double u = ulps(mla_cpu_expf(x), exp((double)x));
+    if (x >= -87.0f && u > worst) worst = u;
+    if (x < -87.0f && u > worst_small) worst_small = u;
+  }
+  printf("  exp: %.3f ulp, subnormal results %.3f\n", worst, worst_small);
+  ck_assert(worst <= 2.0 && worst_small <= 2.0);
+  ck_assert(mla_cpu_expf(0.0f) == 1.0f);
+  ck_assert(mla_cpu_expf(-INFINITY) == 0.0f);
+  ck_assert(mla_cpu_expf(-1e30f) == 0.0f);
+  ck_assert(mla_cpu_expf(INFINITY) == INFINITY);
+  ck_assert(isnan(mla_cpu_expf(NAN)));
+}
+END_TEST
+
+START_TEST(tanh_within_three_ulp) {
+  double worst = 0.0;
+  for (int i = -2000000; i < 2000000; i++) {
+    float x = (float)i * 6e-6f;
+    double u = ulps(mla_cpu_tanhf(x), tanh((double)x));
+    if (u > worst) worst = u;
+  }
+  printf("  tanh: %.3f ulp\n", worst);
+  ck_assert(worst <= 3.0);
+  ck_assert(mla_cpu_tanhf(1e-20f) == 1e-20f);
+  ck_assert(mla_cpu_tanhf(-INFINITY) == -1.0f);
+  ck_assert(isnan(mla_cpu_tanhf(NAN)));
+}
+END_TEST
+
+/* ------------------------------------------------------------- each level */
+
+/* The table of level _i; NULL: this machine does not run it. */
+static const mla_cpu_table *table_of(int isa) {
+  static mla_cpu_table table;
+  if (!(mla_cpu_isa_detect() & MLA_CPU_BIT(isa))) return NULL;
+  table = mla_cpu_table_for(mla_cpu_isa_set(isa));
+  return &table;
+}
+
+START_TEST(conversions_are_exact) {
+  const mla_cpu_table *t = table_of(_i);
+  static uint16_t code[65536 + 3], back[65536 + 3];
+  static float wide[65536 + 3];
+  if (!t) return;
+  for (int i = 0; i < 65536 + 3; i++) code[i] = (uint16_t)i;
+  /* Odd counts and addresses reach every tail. */
+  for (int type = MLA_CPU_F16; type <= MLA_CPU_BF16; type++)
+    for (int from = 0; from < 3; from++) {
+      int64_t n = 65536 - from * 5;
+      t->load[type](wide + from, code + from, n);
+      t->store[type](back + from, wide + from, n);
+      for (int64_t i = from; i < from + n; i++) {
+        float want = type == MLA_CPU_F16 ? mla_f16_to_f32(code[i])
+                                         : mla_bf16_to_f32(code[i]);
+        uint16_t nan = type == MLA_CPU_F16 ? 0x7E00 : 0x7FC0;
+        if (isnan(want)) {
+          REQUIRE(isnan(wide[i]) && back[i] == nan, "NaN code %04x", code[i]);
+          continue;
+        }
+        REQUIRE(memcmp(&wide[i], &want, 4) == 0 && back[i] == code[i],
+                "code %04x reads %a, writes %04x", code[i], (double)wide[i],
+                back[i]);
+      }
+    }
+}
+END_TEST
+
+/* Every kind of f32: rounding to 16 bits as half.h does. */
+START_TEST(narrowing_rounds_to_nearest_even) {
+  const mla_cpu_table *t = table_of(_i);
+  enum { count = 1 << 20 };
+  static float x[count];
+  static uint16_t got[count];
+  if (!t) return;
+  mla_rng rng = mla_rng_named(7, "narrowing");
+  for (int i = 0; i < count; i++) {
+    uint32_t bits = (uint32_t)mla_rng_bits(rng, (uint64_t)i);
+    /* Half of them within f16's range; half of those on ties. */
+    if (i % 2) bits = (bits & 0x8FFFFFFFu) | 0x30000000u;
+    if (i % 4 == 1) bits = (bits & 0xFFFFE000u) | 0x1000u;
+    if (i % 8 == 2) bits = (bits & 0xFFFF0000u) | 0x8000u;
+    memcpy(&x[i], &bits, 4);
+  }
+  for (int type = MLA_CPU_F16; type <= MLA_CPU_BF16; type++) {
+    t->store[type](got, x, count);
+    for (int i = 0; i < count; i++) {
+      uint16_t want =
+          type == MLA_CPU_F16 ? mla_f32_to_f16(x[i]) : mla_f32_to_bf16(x[i]);
+      REQUIRE(got[i] == want, "%a: %04x, not %04x", (double)x[i], got[i], want);
+    }
+  }
+}
+END_TEST
+
+static void fill(float *x, int64_t n, const char *name) {
+  mla_rng rng = mla_rng_named(11, name);
+  for (int64_t i = 0; i < n; i++) x[i] = (float)mla_rng_bell(rng, (uint64_t)i);
+}
+
+static float *panel_of(int64_t n) {
+  float *p = aligned_alloc(64, (size_t)(n * 4 + 63) / 64 * 64);
+  ck_assert_ptr_nonnull(p);
+  return p;
+}
+
+static double one_sum(const float *a, int64_t col, const float *b, int64_t k,
+                      double *magnitude) {
+  double sum = 0.0;
+  *magnitude = 0.0;
+  for (int64_t p = 0; p < k; p++) {
+    double term = (double)a[p * col] * (double)b[p * LANES];
+    sum += term;
+    *magnitude += fabs(term);
+  }
+  return sum;
+}
+
+/* One shape of product, both ways to walk a, with and without beta. */
+static void check_product(const mla_cpu_table *t, int64_t m, int64_t k,
+                          int64_t row, int64_t col) {
+  int64_t size = (m - 1) * row + (k - 1) * col + 1;
+  float *a = malloc((size_t)size * 4), *b = panel_of(k * LANES);
+  float *c = panel_of((m + 1) * LANES), *old = panel_of((m + 1) * LANES);
+  float *beta = panel_of(LANES);
+  fill(a, size, "a");
+  fill(b, k * LANES, "b");
+  fill(beta, LANES, "beta");
+  for (int with = 0; with < 2; with++) {
+    fill(c, (m + 1) * LANES, "c");
+    memcpy(old, c, (size_t)((m + 1) * LANES) * 4);
+    t->product(m, k, a, row, col, b, with ? beta : NULL, c);
+    for (int64_t i = 0; i < m * LANES; i++) {
+      double scale, before = (double)beta[i % LANES] * (double)old[i];
+      double want = one_sum(a + i / LANES * row, col, b + i % LANES, k, &scale);
+      if (with) want += before;
+      double bound = 0x1p-24 * (double)(k + 2) * (scale + fabs(before));
+      REQUIRE(fabs((double)c[i] - want) <= bound, "m %d k %d at %d: %g, not %g",
+              (int)m, (int)k, (int)i, (double)c[i], want);
+    }
+    REQUIRE(memcmp(c + m * LANES, old + m * LANES, LANES * 4) == 0,
+            "row %d of %d was written", (int)m, (int)m);
+  }
+  free(a);
+  free(b);
+  free(c);
+  free(old);
+  free(beta);
+}
+
+START_TEST(products) {
+  static const int64_t ms[] = {1, 2, 3, 5, 6, 7, 11, 12, 13, 28, 29, 64};
+  static const int64_t ks[] = {1, 2, 3, 17, 64, 288};
+  const mla_cpu_table *t = table_of(_i);
+  if (!t) return;
+  for (int i = 0; i < 12; i++)
+    for (int j = 0; j < 6; j++) {
+      check_product(t, ms[i], ks[j], ks[j] + 3, 1);
+      check_product(t, ms[i], ks[j], 1, ms[i] + 5);
+    }
+}
+END_TEST
+
+/* A row's and a lane's bits depend on no other row and no other lane. */
+START_TEST(product_rows_are_alike) {
+  const mla_cpu_table *t = table_of(_i);
+  enum { m = 29, k = 100 };
+  float a[m * k];
+  float *b = panel_of(k * LANES), *c = panel_of(m * LANES);
+  if (!t) return;
+  fill(a, k, "a");
+  fill(b, k, "b");
+  for (int i = 1; i < m; i++) memcpy(a + i * k, a, k * sizeof *a);
+  for (int p = k; p-- > 0;)
+    for (int x = 0; x < LANES; x++) b[p * LANES + x] = b[p];
+  t->product(m, k, a, k, 1, b, NULL, c);
+  for (int i = 1; i < m * LANES; i++)
+    REQUIRE(c[i] == c[0], "element %d differs from element 0", i);
+  free(b);
+  free(c);
+}
+END_TEST
+
+START_TEST(packing) {
+  const mla_cpu_table *t = table_of(_i);
+  float rows[LANES * 40];
+  float *panel = panel_of(37 * LANES);
+  if (!t) return;
+  fill(rows, LANES * 40, "rows");
+  for (int k = 1; k <= 37; k++) {
+    t->pack(panel, rows, 40, k, 0.37f);
+    for (int p = 0; p < k; p++)
+      for (int x = 0; x < LANES; x++)
+        REQUIRE(panel[p * LANES + x] == 0.37f * rows[x * 40 + p],
+                "k %d, lane %d", p, x);
+  }
+  free(panel);
+}
+END_TEST
+
+/* Lane 0 sees nothing ever, lane 1 nothing in the first block, lane 2 a NaN
+   that is hidden, lane 3 one that is not, lane 4 scores of 1e30. */
+static void softmax_scores(float *s, int n, int block) {
+  fill(s, n * LANES, block ? "second" : "first");
+  s[5 * LANES + 2] = NAN;
+  s[3 * LANES + 3] = block ? 0.0f : NAN;
+  for (int j = 0; j < n; j++) s[j * LANES + 4] *= 1e30f;
+}
+
+START_TEST(softmax_corners) {
+  enum { n = 7 };
+  const mla_cpu_table *t = table_of(_i);
+  float *s = panel_of(n * LANES), *kept = panel_of(n * LANES);
+  float *m = panel_of(LANES), *l = panel_of(LANES), *beta = panel_of(LANES);
+  if (!t) return;
+  double top[LANES], sum[LANES];
+  for (int x = 0; x < LANES; x++) {
+    m[x] = -INFINITY;
+    l[x] = 0.0f;
+    top[x] = -INFINITY;
+    sum[x] = 0.0;
+  }
+  for (int block = 0; block < 2; block++) {
+    int32_t visible[LANES];
+    for (int x = 0; x < LANES; x++) visible[x] = n;
+    visible[0] = 0;
+    visible[1] = block ? n : 0;
+    visible[2] = 5;
+    softmax_scores(s, n, block);
+    memcpy(kept, s, n * LANES * sizeof *s);
+    t->softmax(n, s, visible, m, l, beta);
+    for (int x = 0; x < LANES; x++) {
+      double old = top[x];
+      for (int j = 0; j < visible[x]; j++)
+        if ((double)kept[j * LANES + x] > top[x])
+          top[x] = (double)kept[j * LANES + x];
+      if (sum[x] > 0.0) sum[x] *= exp(old - top[x]);
+      for (int j = 0; j < n; j++) {
+        double p =
+            j < visible[x] ? exp((double)kept[j * LANES + x] - top[x]) : 0.0;
+        sum[x] += p;
+        if (x == 3 && j == 3 && !block) continue;
+        REQUIRE(fabs((double)s[j * LANES + x] - p) <= 1e-6 * p + 1e-38,
+                "lane %d key %d: %g, not %g", x, j, (double)s[j * LANES + x],
+                p);
+      }
+      if (x != 3)
+        REQUIRE(fabs((double)l[x] - sum[x]) <= 2e-6 * sum[x], "l[%d]", x);
+      REQUIRE((double)m[x] == top[x], "m[%d]", x);
+    }
+  }
+  ck_assert(l[0] == 0.0f && isnan(l[3]));
+  free(s);
+  free(kept);
+  free(m);
+  free(l);
+  free(beta);
+}
+END_TEST
+
+START_TEST(fold_corners) {
+  enum { n = 3 };
+  const mla_cpu_table *t = table_of(_i);
+  float *a = panel_of((n + 2) * LANES), *b = panel_of((n + 2) * LANES);
+  float was[(n + 2) * LANES];
+  if (!t) return;
+  fill(a, (n + 2) * LANES, "a");
+  fill(b, (n + 2) * LANES, "b");
+  for (int x = 0; x < LANES; x++)
+    a[(n + 1) * LANES + x] = b[(n + 1) * LANES + x] = 2.5f;
+  for (int i = 0; i < n + 2; i++) { /* part b is empty in lane 0, a in 1 */
+    b[i * LANES] = i == n ? -INFINITY : 0.0f;
+    a[i * LANES + 1] = i == n ? -INFINITY : 0.0f;
+    a[i * LANES + 2] = b[i * LANES + 2] = i == n ? -INFINITY : 0.0f;
+  }
+  memcpy(was, a, sizeof was);
+  t->fold(n, a + n * LANES, a + (n + 1) * LANES, a, b + n * LANES,
+          b + (n + 1) * LANES, b);
+  for (int i = 0; i < n + 2; i++) {
+    ck_assert(a[i * LANES] == was[i * LANES]);
+    ck_assert(a[i * LANES + 1] == b[i * LANES + 1]);
+    ck_assert(a[i * LANES + 2] == was[i * LANES + 2]);
+  }
+  for (int x = 3; x < LANES; x++) {
+    double ma = (double)was[n * LANES + x], mb = (double)b[n * LANES + x];
+    double top = ma > mb ? ma : mb;
+    double want = exp(ma - top) * (double)was[x] + exp(mb - top) * (double)b[x];
+    ck_assert(fabs((double)a[x] - want) <= 1e-6 * 8.0);
+  }
+  free(a);
+  free(b);
+}
+END_TEST
+
+START_TEST(soft_cap) {
+  const mla_cpu_table *t = table_of(_i);
+  float *s = panel_of(9 * LANES), *was = panel_of(9 * LANES);
+  if (!t) return;
+  fill(s, 9 * LANES, "scores");
+  for (int i = 0; i < LANES; i++) s[i] *= 1e30f;
+  memcpy(was, s, 9 * LANES * sizeof *s);
+  t->softcap(9, s, 1.7f);
+  for (int i = 0; i < 9 * LANES; i++) {
+    double want = (double)1.7f * tanh((double)was[i] / (double)1.7f);
+    REQUIRE(fabs((double)s[i] - want) <= 5e-7 * fabs(want), "%a", (double)s[i]);
+  }
+  free(s);
+  free(was);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("cpu kernels");
+  TCase *t = tcase_create("kernels");
+  tcase_set_timeout(t, 60);
+  tcase_add_test(t, exp_within_two_ulp);
+  tcase_add_test(t, tanh_within_three_ulp);
+  tcase_add_loop_test(t, conversions_are_exact, 0, MLA_CPU_ISA_COUNT);
+  tcase_add_loop_test(t, narrowing_rounds_to_nearest_even, 0,
+                      MLA_CPU_ISA_COUNT);
+  tcase_add_loop_test(t, products, 0, MLA_CPU_ISA_COUNT);
+  tcase_add_loop_test(t, product_rows_are_alike, 0, MLA_CPU_ISA_COUNT);
+  tcase_add_loop_test(t, packing, 0, MLA_CPU_ISA_COUNT);
+  tcase_add_loop_test(t, softmax_corners, 0, MLA_CPU_ISA_COUNT);
+  tcase_add_loop_test(t, fold_corners, 0, MLA_CPU_ISA_COUNT);
+  tcase_add_loop_test(t, soft_cap, 0, MLA_CPU_ISA_COUNT);
+  suite_add_tcase(s, t);
+  return check_main(s);
+}
