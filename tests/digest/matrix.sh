@@ -70,7 +70,8 @@ build() {
   if ! cmake -S "$root" -B "$folder" $generator \
     -DCMAKE_BUILD_TYPE=Matrix -DCMAKE_C_COMPILER="$compiler" \
     -DCMAKE_C_FLAGS="$options" -DMLA_OPENMP="$openmp" -DMLA_TOOL=OFF \
-    -DMLA_UNIT_TESTS=OFF -DMLA_CROSSCHECK=OFF -DMLA_MATRIX=OFF "$@" \
+    -DMLA_UNIT_TESTS=OFF -DMLA_CROSSCHECK=OFF -DMLA_MPFR=OFF \
+    -DMLA_CUDA=OFF -DMLA_MATRIX=OFF "$@" \
     >"$folder.out" 2>&1; then
     cat "$folder.out" >>"$log"
     grep -q 'MLA_OPENMP=ON, but' "$folder.out" && return 2

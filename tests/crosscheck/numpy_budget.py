@@ -1,0 +1,126 @@
+"""The error budget of docs/spec.md, section 4, in numpy.
+
+Written from that page. It also holds what the page leaves to
+docs/tolerance.md: a soft cap scales r by its slope, and an lse in base 2 has
+one more rounding to its stored type.
+"""
+
+import numpy as np
+
+ROUNDOFF = {"f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8}
+ETA = {"f32": 2.0**-150, "f16": 2.0**-25, "bf16": 2.0**-134}
+LAMBDA, MU = 6.0, 3.0
+
+
+class Arithmetic:
+    def __init__(self, acc, p, mid, rounded_denominator):
+        self.acc, self.p, self.mid = acc, p, mid
+        self.rounded_denominator = rounded_denominator
+
+
+class Row:
+    """One row: keys k[n,d], values v[n,w], and how they score."""
+
+    def __init__(self, q, k, v, scale, cap=0.0, sink=None):
+        self.v, self.n, self.depth = v, len(k), k.shape[1]
+        products = q * k
+        s = scale * products.sum(1)
+        slope = np.full(self.n, scale)
+        if cap:
+            t = np.tanh(s / cap)
+            s, slope = cap * t, scale * (1 - t * t)
+        self.slope, self.q, self.k = slope, q, k
+        self.softmax(s, sink)
+        self.r = slope * np.sqrt((products**2).sum(1)) + abs(s)
+        self.up = None
+
+    def softmax(self, s, sink):
+        self.s, self.m = s, s.max()
+        self.e = np.exp(s - self.m)
+        total = self.e.sum()
+        self.lse = self.m + np.log(total)
+        self.p = self.e / total
+        self.keep = 1.0
+        if sink is not None:
+            self.keep = 1 / (1 + np.exp(sink - self.lse))
+        self.out = self.keep * (self.p @ self.v)
+        bins = np.floor((self.m - s) * 2**9)
+        self.bin = np.unique(bins, return_inverse=True)[1].reshape(-1)
+
+    def up_project(self, nope, c, w_k, w_v):
+        """c[n,l]; the rows of W that made the first `nope` of k, and v."""
+        latent = c.shape[1]
+        k = self.k[:, :nope]
+        q2 = self.q[:nope] ** 2
+        r1 = self.slope * np.sqrt((q2 * k**2).sum(1))
+        kappa = (c**2) @ (w_k**2).T
+        r2 = self.slope * np.sqrt(latent) * np.sqrt((q2 * kappa).sum(1))
+        nu = np.sqrt(latent) * np.sqrt((c**2) @ (w_v**2).T)
+        self.up = (r1, r2, nu)
+
+    def norm(self, x):
+        """||x|| over the keys, x[n] or x[n,w]."""
+        sums = np.zeros((self.bin.max() + 1,) + x.shape[1:])
+        np.add.at(sums, self.bin, x)
+        return np.sqrt((x**2).sum(0) + (sums**2).sum(0))
+
+    def out_budget(self, u, dtype):
+        p, v, out = self.keep * self.p, self.v, abs(self.out)
+        pv = p[:, None] * v
+        a = self.norm(pv)
+        b = self.norm(pv * self.r[:, None])
+        c = self.norm(p * self.r)
+        f = abs(((p * self.s)[:, None] * (v - self.out)).sum(0))
+        m = abs(pv).sum(0)
+        x = LAMBDA * u.acc * np.sqrt(self.depth) * (b + out * c)
+        x += self.depth / 8 * u.acc * f + MU * u.p * a
+        x += 2 * u.acc * np.sqrt(self.n) * (m + out)
+        x += (u.p + ROUNDOFF[dtype] + 4 * u.acc) * out + ETA[dtype]
+        if u.p == ROUNDOFF["f16"]:
+            light = abs(v[self.e < 2.0**-14]).sum(0)
+            x += 2.0**-25 * self.keep / self.e.sum() * light
+        if self.up:
+            r1, r2, nu = self.up
+            x += MU * u.mid * (self.norm(pv * r1[:, None]) + a)
+            x += MU * u.mid * out * self.norm(p * r1)
+            x += LAMBDA * u.acc * self.norm(pv * r2[:, None])
+            x += LAMBDA * u.acc * out * self.norm(p * r2)
+            x += LAMBDA * u.acc * self.norm(p[:, None] * nu)
+        return x
+
+    def lse_budget(self, u, base2):
+        p = self.p
+        x = LAMBDA * u.acc * np.sqrt(self.depth) * self.norm(p * self.r)
+        x += self.depth / 8 * u.acc * abs((p * self.s).sum())
+        x += 2 * u.acc * np.sqrt(self.n)
+        x += 4 * u.acc * (1 + abs(self.lse) + abs(self.m))
+        if self.up:
+            x += MU * u.mid * self.norm(p * self.up[0])
+            x += LAMBDA * u.acc * self.norm(p * self.up[1])
+        if u.rounded_denominator:
+            x += u.p
+        stored, lse = ROUNDOFF["f32"], abs(self.lse)
+        if base2:
+            x, lse = x / np.log(2), lse / np.log(2)
+        if base2 or stored > u.acc:
+            x += stored * lse + ETA["f32"]
+        return x
+
+
+class MergeRow(Row):
+    """Parts are keys, their log-sum-exps (natural) scores."""
+
+    def __init__(self, values, lses):
+        self.v, self.n, self.depth = values, len(lses), 1
+        self.softmax(lses, None)
+        self.r = 1 + abs(lses - self.m)
+        self.up = None
+
+
+def product_budget(a, b, u, dtype):
+    """y[m,n] = sum_k a[m,k] b[n,k]: values and budgets."""
+    depth = a.shape[1]
+    y = a @ b.T
+    x = 6 * u.acc * np.sqrt(depth) * np.sqrt((a**2) @ (b**2).T)
+    x += depth / 8 * u.acc * abs(y) + (ROUNDOFF[dtype] + 4 * u.acc) * abs(y)
+    return y, x + ETA[dtype]
