@@ -1,10 +1,11 @@
-# mla_add_port(NAME SOURCES a.c ... [LIBRARIES ...])
+# mla_add_port(NAME SOURCES a.c ... [LIBRARIES ...] [ONLY PATTERN ...])
 # Builds a port as the plugin libNAME.so from sources that include
 # mla/backend.h, and adds the test NAME_conformance: the verdict of mlacheck.
-# Without mlacheck the plugin is built all the same, and the test fails:
-# nothing passes by absence.
+# ONLY is what the port claims to serve, as in `mlacheck run --only`; without
+# it the claim is all of profile smoke. Without mlacheck the plugin is built
+# all the same, and the test fails: nothing passes by absence.
 function(mla_add_port name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;ONLY" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "mla_add_port(${name} SOURCES ...): "
       "no sources, or not understood: ${arg_UNPARSED_ARGUMENTS}")
@@ -21,6 +22,10 @@ function(mla_add_port name)
     message(STATUS "mlacheck is not installed: ${name}_conformance will fail")
     set(check mlacheck)
   endif()
+  set(claim "")
+  if(arg_ONLY)
+    set(claim --only ${arg_ONLY})
+  endif()
   add_test(NAME ${name}_conformance
-    COMMAND ${check} run --plugin $<TARGET_FILE:${name}>)
+    COMMAND ${check} run --plugin $<TARGET_FILE:${name}> ${claim})
 endfunction()

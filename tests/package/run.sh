@@ -17,7 +17,7 @@ say() { echo "package: $*"; }
 quietly() { # runs a command; its output only if it fails
   "$@" >"$work/log" 2>&1 || {
     say "failed: $*"
-    cat "$work/log"
+    head -n 40 "$work/log"
     exit 1
   }
 }
@@ -68,9 +68,10 @@ say "pkg-config ${static:-} works"
 
 # A shared library shows what mla.h declares, and no more.
 if [ -f "$libdir/libmla.so" ]; then
-  nm -D --defined-only "$libdir/libmla.so" | awk '{print $3}' | sort >"$work/has"
-  grep -v '^#' "$prefix/include/mla/mla.h" | tr '\n' ' ' | grep -o 'MLA_API [^;]*;' |
-    sed 's/(.*//; s/.*[ *]//' | sort >"$work/wants"
+  nm -D --defined-only "$libdir/libmla.so" | awk '{print $3}' |
+    sort >"$work/has"
+  grep -v '^#' "$prefix/include/mla/mla.h" | tr '\n' ' ' |
+    grep -o 'MLA_API [^;]*;' | sed 's/(.*//; s/.*[ *]//' | sort >"$work/wants"
   if ! diff "$work/wants" "$work/has"; then
     say 'what is exported is not what mla.h declares'
     exit 1
