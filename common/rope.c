@@ -77,7 +77,7 @@ mla_status mla_rope_check(const mla_rope *rope, mla_error *err) {
   }
   int needs_original = rope->type == MLA_ROPE_YARN || rope->llama_4_beta > 0;
   if (needs_original && rope->original_max_position <= 0) {
-    return mla_fail(err, bad, "original_max_position_embeddings",
+    return mla_fail(err, bad, "original_max_position",
                     "original_max_position_embeddings is %lld, above 0",
                     (long long)rope->original_max_position);
   }
