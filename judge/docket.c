@@ -149,6 +149,14 @@ static int ends_with(const char *text, const char *end) {
   return n >= m && strcmp(text + n - m, end) == 0;
 }
 
+static mla_status check_form(const char *path, mla_error *err) {
+  mla_st *file = NULL;
+  if (ends_with(path, ".json")) return mla_vector_file_is_json(path, err);
+  mla_status status = mla_st_open(path, &file, err);
+  mla_st_close(file);
+  return status;
+}
+
 /* *known: whether the file is of a form that can be judged. */
 static mla_status add_file(mla_docket *d, const char *path, int *known,
                            mla_error *err) {
@@ -157,6 +165,9 @@ static mla_status add_file(mla_docket *d, const char *path, int *known,
     return add_truth(d, path, err);
   if (mla_vector_file_is(path)) return add_vectors(d, path, err);
   *known = 0;
+  /* A broken file among vectors must not look like one of another kind. */
+  if (ends_with(path, ".json") || ends_with(path, ".safetensors"))
+    return check_form(path, err);
   return MLA_OK;
 }
 

@@ -51,6 +51,12 @@ int mla_vector_file_is(const char *path) {
   return ours;
 }
 
+mla_status mla_vector_file_is_json(const char *path, mla_error *err) {
+  cJSON *json = read_json(path, err);
+  cJSON_Delete(json);
+  return json ? MLA_OK : MLA_INVALID_ARGUMENT;
+}
+
 /* ------------------------------------------------------------- the header */
 
 static mla_status check_version(const cJSON *json, mla_error *err) {

@@ -28,6 +28,8 @@ typedef struct mla_vector_file mla_vector_file;
 
 /* Is this a JSON file whose format is ours? Unreadable: no. */
 int mla_vector_file_is(const char *path);
+/* MLA_OK for any JSON at all. */
+mla_status mla_vector_file_is_json(const char *path, mla_error *err);
 mla_status mla_vector_file_open(const char *path, mla_vector_file **file,
                                 mla_error *err);
 void mla_vector_file_close(mla_vector_file *file);

@@ -172,11 +172,22 @@ cJSON *mla_json_seeded(const char *id, uint64_t seed, const char *hunts,
 
 /* ---------------------------------------------------------------- invalid */
 
+/* A number that every JSON reader takes for the same one. */
+static int is_plain_number(const char *text) {
+  size_t digits;
+  if (*text == '-') text++;
+  digits = strspn(text, "0123456789");
+  if (digits == 0 || digits > 15 || (digits > 1 && *text == '0')) return 0;
+  text += digits;
+  if (*text != '.') return *text == '\0';
+  digits = strspn(text + 1, "0123456789");
+  return digits > 0 && text[1 + digits] == '\0';
+}
+
 static cJSON *value_json(const char *text) {
-  char *end;
   if (strcmp(text, "null") == 0) return cJSON_CreateNull();
-  strtod(text, &end);
-  return *text && !*end ? cJSON_CreateRaw(text) : cJSON_CreateString(text);
+  return is_plain_number(text) ? cJSON_CreateRaw(text)
+                               : cJSON_CreateString(text);
 }
 
 cJSON *mla_json_invalid(const char *id, uint64_t seed, const char *hunts) {

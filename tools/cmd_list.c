@@ -1,6 +1,158 @@
+/*
+ * cmd_list.c - mlacheck list.
+ */
+#include <stdio.h>
+#include <string.h>
+
 #include "commands.h"
+#include "options.h"
+#include "suite.h"
+
+static const char help[] =
+    "mlacheck list - the cases of a profile\n"
+    "\n"
+    "usage: mlacheck list [--profile NAME] [--only PATTERN...]\n"
+    "       mlacheck list --profiles      names and sizes of profiles\n"
+    "       mlacheck list --keys [OP]     how a case is written\n"
+    "       mlacheck list --ops           the operations\n";
+
+/* ------------------------------------------------------------------- keys */
+
+static void print_words(const mla_key_spec *spec) {
+  for (int i = 0; spec->words && spec->words[i]; i++)
+    printf("%s%s", i ? " | " : "", spec->words[i]);
+}
+
+static void print_default(const mla_key_spec *spec, const mla_key_use *use) {
+  switch (spec->kind) {
+    case MLA_KIND_INT:
+    case MLA_KIND_REAL: printf(" [%lld]", (long long)use->def); break;
+    case MLA_KIND_LIST:
+      if (use->always)
+        printf(" [%lld]", (long long)use->def);
+      else
+        printf(" [absent]");
+      break;
+    case MLA_KIND_WORD: printf(" [%s]", spec->words[use->def]); break;
+    case MLA_KIND_FLAG: break;
+    default: printf(" [as the format says]"); break;
+  }
+}
+
+static void print_key(const mla_key_use *use) {
+  const mla_key_spec *spec = mla_key_spec_of(use->key);
+  char form[40];
+  const char *eq = spec->kind == MLA_KIND_FLAG ? "" : spec->bare ? "N" : "=";
+  const char *value =
+      spec->kind == MLA_KIND_LIST && spec->bare   ? " or =N+N"
+      : spec->kind == MLA_KIND_LIST               ? "N+N.."
+      : spec->kind == MLA_KIND_INT && !spec->bare ? "N"
+      : spec->kind == MLA_KIND_REAL               ? "X"
+      : spec->kind == MLA_KIND_DTYPE || spec->kind == MLA_KIND_FORMAT ? "TYPE"
+      : spec->kind == MLA_KIND_WORD                                   ? "WORD"
+                                                                      : "";
+  snprintf(form, sizeof form, "%s%s%s", spec->name, eq, value);
+  printf("  %-14s %s", form, spec->help);
+  print_default(spec, use);
+  if (spec->words) printf("\n  %-14s ", "");
+  print_words(spec);
+  printf("\n");
+}
+
+static int list_keys(const text_list *ops) {
+  for (int32_t op = 1; mla_op_name(op); op++) {
+    int wanted = ops->count == 0;
+    int32_t count;
+    const mla_key_use *uses = mla_key_uses(op, &count);
+    for (int32_t i = 0; i < ops->count; i++)
+      wanted |= strcmp(ops->value[i], mla_op_name(op)) == 0;
+    if (!wanted) continue;
+    printf("%s:FORMAT:KEY,KEY,...\n", mla_op_name(op));
+    for (int32_t i = 0; i < count; i++) print_key(&uses[i]);
+    printf("\n");
+  }
+  for (int32_t i = 0; i < ops->count; i++)
+    if (mla_op_from_name(ops->value[i]) == MLA_OP_NONE)
+      return usage_error("list", "\"%s\" is no operation", ops->value[i]);
+  return EXIT_SATISFIED;
+}
+
+/* --------------------------------------------------------------- profiles */
+
+static int list_profiles(void) {
+  for (int i = 0; mla_suite_builtin(i); i++) {
+    mla_suite suite;
+    mla_error err = mla_error_init();
+    const char *name = mla_suite_builtin(i);
+    if (mla_suite_load(name, &suite, &err) != MLA_OK) {
+      fprintf(stderr, "mlacheck list: %s\n", err.message);
+      mla_suite_free(&suite);
+      return EXIT_ENVIRONMENT;
+    }
+    printf("%-10s %4lld cases %9.3f GFLOP  %s\n", name, (long long)suite.count,
+           mla_suite_flops(&suite) / 1e9, suite.title);
+    mla_suite_free(&suite);
+  }
+  return EXIT_SATISFIED;
+}
+
+static int wanted(const char *id, const text_list *only) {
+  if (only->count == 0) return 1;
+  for (int32_t i = 0; i < only->count; i++)
+    if (strncmp(id, only->value[i], strlen(only->value[i])) == 0) return 1;
+  return 0;
+}
+
+static double flops_of(const char *id) {
+  mla_case c;
+  if (mla_case_parse(id, &c, NULL) != MLA_OK || c.edit[0]) return 0;
+  return mla_case_flops(&c);
+}
+
+static int list_cases(const char *profile, const text_list *only) {
+  mla_suite suite;
+  mla_error err = mla_error_init();
+  mla_status status = mla_suite_load(profile, &suite, &err);
+  int32_t shown = 0;
+  double flops = 0;
+  if (status != MLA_OK) {
+    fprintf(stderr, "mlacheck list: %s\n", err.message);
+    mla_suite_free(&suite);
+    return status == MLA_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_ENVIRONMENT;
+  }
+  for (int64_t i = 0; i < suite.count; i++) {
+    const mla_suite_entry *e = &suite.entry[i];
+    if (!wanted(e->id, only)) continue;
+    flops += flops_of(e->id);
+    printf("%10.3f MFLOP %c %s    %s\n", flops_of(e->id) / 1e6,
+           e->optional ? '?' : ' ', e->id, e->hunts);
+    shown++;
+  }
+  printf("%d cases of profile %s, %.3f GFLOP together\n", (int)shown,
+         suite.name, flops / 1e9);
+  mla_suite_free(&suite);
+  return shown ? EXIT_SATISFIED : EXIT_NOTHING;
+}
+
 int cmd_list(int argc, char **argv) {
-  (void)argc;
-  (void)argv;
-  return 2;
+  const char *profile = "smoke";
+  text_list only = {0, {NULL}}, rest = {0, {NULL}};
+  int keys = 0, profiles = 0, ops = 0, want_help = 0;
+  const option table[] = {{"--profile", OPTION_TEXT, &profile},
+                          {"--only", OPTION_LIST, &only},
+                          {"--keys", OPTION_FLAG, &keys},
+                          {"--profiles", OPTION_FLAG, &profiles},
+                          {"--ops", OPTION_FLAG, &ops},
+                          {"--help", OPTION_FLAG, &want_help},
+                          {"-h", OPTION_FLAG, &want_help},
+                          {NULL, 0, NULL}};
+  if (!options_read("list", argc, argv, table, &rest)) return EXIT_USAGE;
+  if (want_help) return fputs(help, stdout), EXIT_SATISFIED;
+  if (keys) return list_keys(&rest);
+  if (rest.count)
+    return usage_error("list", "\"%s\" is one word too many", rest.value[0]);
+  if (profiles) return list_profiles();
+  if (!ops) return list_cases(profile, &only);
+  for (int32_t op = 1; mla_op_name(op); op++) printf("%s\n", mla_op_name(op));
+  return EXIT_SATISFIED;
 }
