@@ -57,15 +57,21 @@ if(TARGET CUDA::cudart_static)
   get_target_property(cudart CUDA::cudart_static IMPORTED_LOCATION)
   string(APPEND MLA_PC_LIBS_PRIVATE " ${cudart} -lrt -lpthread")
 endif()
-# A relocatable file: the prefix follows from where the file lies.
-file(RELATIVE_PATH MLA_PC_PREFIX
-  "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+# A relocatable file: the prefix follows from where the file lies, unless
+# somebody wants the library at an absolute place.
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
   set(MLA_PC_PREFIX "${CMAKE_INSTALL_PREFIX}")
 else()
-  string(REGEX REPLACE "/$" "" MLA_PC_PREFIX "${MLA_PC_PREFIX}")
-  set(MLA_PC_PREFIX "\${pcfiledir}/${MLA_PC_PREFIX}")
+  file(RELATIVE_PATH up "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+  string(REGEX REPLACE "/$" "" up "${up}")
+  set(MLA_PC_PREFIX "\${pcfiledir}/${up}")
 endif()
+foreach(dir LIBDIR INCLUDEDIR)
+  set(MLA_PC_${dir} "${CMAKE_INSTALL_${dir}}")
+  if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_${dir}}")
+    string(PREPEND MLA_PC_${dir} "\${prefix}/")
+  endif()
+endforeach()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/mla.pc.in
   ${CMAKE_CURRENT_BINARY_DIR}/mla.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/mla.pc

@@ -168,6 +168,75 @@ START_TEST(f64_takes_f64_lse) {
 }
 END_TEST
 
+/* SplitMix64, as everywhere. */
+static uint64_t draw(uint64_t *state) {
+  uint64_t z = *state += 0x9E3779B97F4A7C15u;
+  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+  return z ^ z >> 31;
+}
+
+static int64_t nasty(uint64_t *state) {
+  static const int64_t values[] = {
+      INT64_MIN, INT64_MAX, INT64_MAX / 2,
+      INT32_MIN, INT32_MAX, -1,
+      0,         1,         2,
+      3,         4,         5,
+      6,         7,         9,
+      12,
+  };
+  return values[draw(state) % (sizeof values / sizeof values[0])];
+}
+
+static void spoil(fixed_step *step, uint64_t *state) {
+  mla_tensor *t = &step->tensor[draw(state) % MLA_T_COUNT];
+  int axis = (int)(draw(state) % MLA_MAX_RANK);
+  switch (draw(state) % 8) {
+    case 0: t->dtype = (int32_t)nasty(state); break;
+    case 1: t->rank = (int32_t)nasty(state); break;
+    case 2:
+    case 3: t->shape[axis] = nasty(state); break;
+    case 4: t->data = NULL; break;
+    default: t->stride[axis] = nasty(state); break;
+  }
+}
+
+/* Whatever the fields hold: an answer, a sentence, nothing written, and (with
+   sanitizers) nothing undefined. */
+START_TEST(any_nonsense_is_answered) {
+  static const struct {
+    int op;
+    uint64_t flags;
+  } of[] = {{MLA_OP_KV_WRITE, 0},
+            {MLA_OP_KV_READ, 0},
+            {MLA_OP_KV_COPY, 0},
+            {MLA_OP_DECODE, MLA_CAUSAL | MLA_RETURN_LSE},
+            {MLA_OP_DECODE, MLA_SEPARATE_V},
+            {MLA_OP_PREFILL, MLA_CONTEXT},
+            {MLA_OP_MERGE, MLA_HAS_SINK}};
+  mla_device *dev = witness_open();
+  mla_error err = mla_error_init();
+  fixed_step *step = fixed_step_new(of[_i].op, of[_i].flags, MLA_CACHE_F32);
+  mla_tensor lawful[MLA_T_COUNT + 1];
+  uint64_t state = 20261129;
+  int refused = 0, passed = 0;
+  memcpy(lawful, step->tensor, sizeof lawful);
+  for (int i = 0; i < 2000; i++) {
+    for (uint64_t k = draw(&state) % 3 + 1; k > 0; k--) spoil(step, &state);
+    mla_status st = run_step(dev, step, &err);
+    REQUIRE(st == MLA_OK || (st == MLA_INVALID_ARGUMENT && err.message[0]),
+            "step %d: %s", i, mla_status_name(st));
+    st == MLA_OK ? passed++ : refused++;
+    memcpy(step->tensor, lawful, sizeof lawful);
+  }
+  ck_assert_int_gt(passed, 0);
+  ck_assert_int_gt(refused, 100);
+  ck_assert(fixed_step_untouched(step));
+  fixed_step_free(step);
+  mla_close(dev);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("args_check");
   TCase *tests = tcase_create("args_check");
@@ -176,6 +245,7 @@ int main(void) {
   tcase_add_loop_test(tests, nothing_to_do_is_done, 0, 7);
   tcase_add_test(tests, device_contents_are_left_alone);
   tcase_add_test(tests, f64_takes_f64_lse);
+  tcase_add_loop_test(tests, any_nonsense_is_answered, 0, 7);
   suite_add_tcase(suite, tests);
   return check_main(suite);
 }
