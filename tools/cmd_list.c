@@ -7,14 +7,16 @@
 #include "commands.h"
 #include "options.h"
 #include "suite.h"
+#include "target.h"
 
 static const char help[] =
-    "mlacheck list - the cases of a profile\n"
+    "mlacheck list - what there is\n"
     "\n"
-    "usage: mlacheck list [--profile NAME] [--only PATTERN...]\n"
-    "       mlacheck list --profiles      names and sizes of profiles\n"
-    "       mlacheck list --keys [OP]     how a case is written\n"
-    "       mlacheck list --ops           the operations\n";
+    "usage: mlacheck list [cases] [--profile NAME] [--only PATTERN...]\n"
+    "       mlacheck list profiles    names and sizes of profiles\n"
+    "       mlacheck list backends    those that find a device here\n"
+    "       mlacheck list ops         the operations\n"
+    "       mlacheck list --keys [OP...]   how a case is written\n";
 
 /* ------------------------------------------------------------------- keys */
 
@@ -134,25 +136,42 @@ static int list_cases(const char *profile, const text_list *only) {
   return shown ? EXIT_SATISFIED : EXIT_NOTHING;
 }
 
+static int list_ops(void) {
+  for (int32_t op = 1; mla_op_name(op); op++) printf("%s\n", mla_op_name(op));
+  return EXIT_SATISFIED;
+}
+
+/* One name a line, for scripts that go through them. */
+static int list_backends(void) {
+  int found = 0;
+  if (!target_load_environment("list")) return EXIT_ENVIRONMENT;
+  for (size_t i = 0; i < mla_backend_count(); i++) {
+    mla_error err = mla_error_init();
+    const mla_backend *b = mla_backend_at(i);
+    if (b->device_count(&err) <= 0) continue;
+    printf("%s\n", b->name);
+    found = 1;
+  }
+  return found ? EXIT_SATISFIED : EXIT_NOTHING;
+}
+
 int cmd_list(int argc, char **argv) {
   const char *profile = "smoke";
   text_list only = {0, {NULL}}, rest = {0, {NULL}};
-  int keys = 0, profiles = 0, ops = 0, want_help = 0;
-  const option table[] = {{"--profile", OPTION_TEXT, &profile},
-                          {"--only", OPTION_LIST, &only},
-                          {"--keys", OPTION_FLAG, &keys},
-                          {"--profiles", OPTION_FLAG, &profiles},
-                          {"--ops", OPTION_FLAG, &ops},
-                          {"--help", OPTION_FLAG, &want_help},
-                          {"-h", OPTION_FLAG, &want_help},
-                          {NULL, 0, NULL}};
+  int keys = 0, want_help = 0;
+  const option table[] = {
+      {"--profile", OPTION_TEXT, &profile}, {"--only", OPTION_LIST, &only},
+      {"--keys", OPTION_FLAG, &keys},       {"--help", OPTION_FLAG, &want_help},
+      {"-h", OPTION_FLAG, &want_help},      {NULL, 0, NULL}};
   if (!options_read("list", argc, argv, table, &rest)) return EXIT_USAGE;
   if (want_help) return fputs(help, stdout), EXIT_SATISFIED;
   if (keys) return list_keys(&rest);
-  if (rest.count)
-    return usage_error("list", "\"%s\" is one word too many", rest.value[0]);
-  if (profiles) return list_profiles();
-  if (!ops) return list_cases(profile, &only);
-  for (int32_t op = 1; mla_op_name(op); op++) printf("%s\n", mla_op_name(op));
-  return EXIT_SATISFIED;
+  if (rest.count > 1)
+    return usage_error("list", "\"%s\" is one word too many", rest.value[1]);
+  const char *what = rest.count ? rest.value[0] : "cases";
+  if (strcmp(what, "cases") == 0) return list_cases(profile, &only);
+  if (strcmp(what, "profiles") == 0) return list_profiles();
+  if (strcmp(what, "backends") == 0) return list_backends();
+  if (strcmp(what, "ops") == 0) return list_ops();
+  return usage_error("list", "\"%s\" is nothing to list", what);
 }

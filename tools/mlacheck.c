@@ -14,7 +14,7 @@ static const char help[] =
     "usage: mlacheck COMMAND [OPTIONS]      (COMMAND --help says more)\n"
     "\n"
     "  run     judge a backend: a profile, single cases, or files of vectors\n"
-    "  list    the cases of a profile; --keys: how a case is written\n"
+    "  list    cases, profiles, backends; --keys: how a case is written\n"
     "  show    what a case is: problem, shapes, work, expected values\n"
     "  info    backends and devices here, and what they support\n"
     "  gen     write the golden vectors anew, or check them\n"

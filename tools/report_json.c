@@ -28,7 +28,8 @@ static void add_text(cJSON *to, const char *name, const char *text) {
 }
 
 static cJSON *output_json(const mla_output_verdict *o) {
-  static const char *const names[] = {"none", "budget", "bits", "sums", "bytes"};
+  static const char *const names[] = {"none", "budget", "bits", "sums",
+                                      "bytes"};
   cJSON *json = cJSON_CreateObject();
   add_text(json, "tensor", mla_slot_name(o->slot));
   add_text(json, "compare", names[o->compare]);
