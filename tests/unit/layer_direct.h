@@ -1,0 +1,35 @@
+/*
+ * layer_direct.h - a small layer with random weights, and its attention by
+ * plain loops: no absorption, no cache, no backend.
+ */
+#ifndef MLA_LAYER_DIRECT_H
+#define MLA_LAYER_DIRECT_H
+
+#include "layer.h"
+
+enum {
+  DIRECT_T = 7,
+  DIRECT_HIDDEN = 10,
+  DIRECT_H = 3,
+  DIRECT_LQ = 9,
+  DIRECT_L = 8,
+  DIRECT_P = 6,
+  DIRECT_R = 4,
+  DIRECT_V = 5
+};
+
+typedef struct direct_layer {
+  mla_layer_config config;
+  mla_layer_weights weights;
+  mla_tensor hidden; /* [T, hidden] f64 */
+  int64_t first_position;
+} direct_layer;
+
+/* config's sizes are set here; the rest is the caller's. */
+void direct_layer_make(direct_layer *d, const mla_layer_config *config);
+void direct_layer_free(direct_layer *d);
+
+/* out[T][hidden], kv_c[T][L], by the formulas of docs/spec.md. */
+void direct_layer_run(const direct_layer *d, double *out, double *kv_c);
+
+#endif
