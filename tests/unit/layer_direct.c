@@ -170,16 +170,17 @@ static void attend(const double *q, double k[T][H][Q], double v[T][H][V], int h,
   for (int i = 0; i < V; i++) out[i] /= sum;
 }
 
-void direct_layer_run(const direct_layer *d, double *out, double *kv_c) {
-  double k[T][H][Q], v[T][H][V], q[H * Q], attention[H * V];
+void direct_layer_run(const direct_layer *d, double *attention, double *out,
+                      double *kv_c) {
+  double k[T][H][Q], v[T][H][V], q[H * Q];
   double scale = d->config.softmax_scale;
   if (scale == 0) scale = 1 / mla_sqrt(Q);
   for (int t = 0; t < T; t++) {
     make_query(d, t, q);
     make_key(d, t, kv_c + t * L, k[t], v[t]);
     for (int h = 0; h < H; h++) {
-      attend(q + h * Q, k, v, h, t + 1, scale, attention + h * V);
+      attend(q + h * Q, k, v, h, t + 1, scale, attention + (t * H + h) * V);
     }
-    apply(&d->weights.o_proj, attention, out + t * HIDDEN);
+    apply(&d->weights.o_proj, attention + t * H * V, out + t * HIDDEN);
   }
 }

@@ -29,7 +29,9 @@ typedef struct direct_layer {
 void direct_layer_make(direct_layer *d, const mla_layer_config *config);
 void direct_layer_free(direct_layer *d);
 
-/* out[T][hidden], kv_c[T][L], by the formulas of docs/spec.md. */
-void direct_layer_run(const direct_layer *d, double *out, double *kv_c);
+/* attention[T][H*V], out[T][hidden], kv_c[T][L] (scaled), by the formulas of
+   docs/spec.md. */
+void direct_layer_run(const direct_layer *d, double *attention, double *out,
+                      double *kv_c);
 
 #endif

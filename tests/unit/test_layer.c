@@ -66,7 +66,7 @@ typedef struct fixture {
   mla_layer *layer;
   mla_sequence sequence;
   mla_tensor attention, out;
-  double expected[T * HIDDEN], kv_c[T * L];
+  double before[T * H * DIRECT_V], expected[T * HIDDEN], kv_c[T * L];
 } fixture;
 
 static void make(fixture *f, const mla_layer_config *config) {
@@ -82,7 +82,7 @@ static void make(fixture *f, const mla_layer_config *config) {
   ck_assert_msg(status == MLA_OK, "%s", err.message);
   f->attention = real(T, H, DIRECT_V);
   f->out = real(T, 1, HIDDEN);
-  direct_layer_run(&f->direct, f->expected, f->kv_c);
+  direct_layer_run(&f->direct, f->before, f->expected, f->kv_c);
 }
 
 static void unmake(fixture *f) {
