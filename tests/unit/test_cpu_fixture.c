@@ -217,8 +217,8 @@ void cpu_case_requests(cpu_case *c, const int32_t *seq_lens,
 
 typedef struct cpu_outputs {
   int count;
-  int slot[4];
-  unsigned char *bytes[4];
+  int slot[MLA_T_COUNT];
+  unsigned char *bytes[MLA_T_COUNT];
 } cpu_outputs;
 
 static void save_outputs(const cpu_case *c, cpu_outputs *o) {

@@ -69,9 +69,9 @@ static const mla_cpu_table *table_of(int isa) {
 
 START_TEST(conversions_are_exact) {
   const mla_cpu_table *t = table_of(_i);
+  if (!t) return;
   static uint16_t code[65536 + 3], back[65536 + 3];
   static float wide[65536 + 3];
-  if (!t) return;
   for (int i = 0; i < 65536 + 3; i++) code[i] = (uint16_t)i;
   /* Odd counts and addresses reach every tail. */
   for (int type = MLA_CPU_F16; type <= MLA_CPU_BF16; type++)
@@ -98,10 +98,10 @@ END_TEST
 /* Every kind of f32: rounding to 16 bits as half.h does. */
 START_TEST(narrowing_rounds_to_nearest_even) {
   const mla_cpu_table *t = table_of(_i);
+  if (!t) return;
   enum { count = 1 << 20 };
   static float x[count];
   static uint16_t got[count];
-  if (!t) return;
   mla_rng rng = mla_rng_named(7, "narrowing");
   for (int i = 0; i < count; i++) {
     uint32_t bits = (uint32_t)mla_rng_bits(rng, (uint64_t)i);
@@ -193,10 +193,10 @@ END_TEST
 /* A row's and a lane's bits depend on no other row and no other lane. */
 START_TEST(product_rows_are_alike) {
   const mla_cpu_table *t = table_of(_i);
+  if (!t) return;
   enum { m = 29, k = 100 };
   float a[m * k];
   float *b = panel_of(k * LANES), *c = panel_of(m * LANES);
-  if (!t) return;
   fill(a, k, "a");
   fill(b, k, "b");
   for (int i = 1; i < m; i++) memcpy(a + i * k, a, k * sizeof *a);
@@ -212,9 +212,9 @@ END_TEST
 
 START_TEST(packing) {
   const mla_cpu_table *t = table_of(_i);
+  if (!t) return;
   float rows[LANES * 40];
   float *panel = panel_of(37 * LANES);
-  if (!t) return;
   fill(rows, LANES * 40, "rows");
   for (int k = 1; k <= 37; k++) {
     t->pack(panel, rows, 40, k, 0.37f);
@@ -239,9 +239,9 @@ static void softmax_scores(float *s, int n, int block) {
 START_TEST(softmax_corners) {
   enum { n = 7 };
   const mla_cpu_table *t = table_of(_i);
+  if (!t) return;
   float *s = panel_of(n * LANES), *kept = panel_of(n * LANES);
   float *m = panel_of(LANES), *l = panel_of(LANES), *beta = panel_of(LANES);
-  if (!t) return;
   double top[LANES], sum[LANES];
   for (int x = 0; x < LANES; x++) {
     m[x] = -INFINITY;
@@ -290,9 +290,9 @@ END_TEST
 START_TEST(fold_corners) {
   enum { n = 3 };
   const mla_cpu_table *t = table_of(_i);
+  if (!t) return;
   float *a = panel_of((n + 2) * LANES), *b = panel_of((n + 2) * LANES);
   float was[(n + 2) * LANES];
-  if (!t) return;
   fill(a, (n + 2) * LANES, "a");
   fill(b, (n + 2) * LANES, "b");
   for (int x = 0; x < LANES; x++)
@@ -323,8 +323,8 @@ END_TEST
 
 START_TEST(soft_cap) {
   const mla_cpu_table *t = table_of(_i);
-  float *s = panel_of(9 * LANES), *was = panel_of(9 * LANES);
   if (!t) return;
+  float *s = panel_of(9 * LANES), *was = panel_of(9 * LANES);
   fill(s, 9 * LANES, "scores");
   for (int i = 0; i < LANES; i++) s[i] *= 1e30f;
   memcpy(was, s, 9 * LANES * sizeof *s);
