@@ -39,7 +39,7 @@ def compare_numbers(name, stored, value, room):
     same = (stored == value) | (np.isnan(stored) & np.isnan(value))
     if not same[special].all() or np.isinf(stored[~special]).any():
         raise AssertionError(f"{name}: NaN or infinity in other places")
-    difference = abs(stored - value)[~special]
+    difference = abs(stored[~special] - value[~special])
     allowed = room[~special]
     if np.isnan(difference).any() or (difference > allowed).any():
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -2,8 +2,8 @@
 
 Written from the specification, not from the C: what both compute, they agree
 on. Each function returns {output: (value, tolerance)}; tolerance 0 means
-exactly. Tolerances are some hundred units of 2^-53 of what the sums were made
-of (docs/reference.md), on the way to 1e-13 of A_d.
+exactly. Tolerances are forty units of 2^-53 of what the sums were made of
+(docs/reference.md): about 1e-14 of A_d for scores of a few units.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from vector_file import Unknown
 
 LONG = np.longdouble
-SMALL = 2e-14
+SMALL = 4e-15
 
 KNOWN_FLAGS = {
     "causal",

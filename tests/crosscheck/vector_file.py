@@ -44,8 +44,8 @@ def widen(codes, dtype):
     if dtype in ("i32", "i64"):
         return codes.astype(np.int64)
     if dtype == "bf16":
-        return (codes.astype(np.uint32) << 16).view(np.float32).astype("f8")
-    with np.errstate(invalid="ignore"):
+        codes = (codes.astype(np.uint32) << 16).view(np.float32)
+    with np.errstate(invalid="ignore"):  # signalling NaN
         return codes.astype(np.float64)
 
 
