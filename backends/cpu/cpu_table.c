@@ -7,6 +7,9 @@
 #define KERNEL(level, shape, member, function) \
   extern mla_cpu_##shape##_fn function;
 #include "init_portable.h"
+#ifdef MLA_CPU_X86
+#include "init_x86.h"
+#endif
 #undef KERNEL
 
 mla_cpu_table mla_cpu_table_for(uint32_t mask) {
@@ -19,6 +22,9 @@ mla_cpu_table mla_cpu_table_for(uint32_t mask) {
     table.isa = MLA_CPU_##level;               \
   }
 #include "init_portable.h"
+#ifdef MLA_CPU_X86
+#include "init_x86.h"
+#endif
 #undef KERNEL
   return table;
 }

@@ -1,0 +1,84 @@
+/*
+ * cpu_softmax.h - online softmax over a block of scores, soft cap, and folding
+ * two parts into one.
+ *
+ * Lanes never meet, so every loop over them vectorises: a level's file includes
+ * this once and compiles it with the level's flags.
+ */
+#ifndef MLA_CPU_SOFTMAX_H
+#define MLA_CPU_SOFTMAX_H
+
+#include "cpu_exp.h"
+#include "cpu_kernels.h"
+
+#define LANES MLA_CPU_LANES
+
+static inline void hide(int64_t n, float *s, const int32_t *visible) {
+  const float nothing = mla_f32_of_bits(0xFF800000u);
+  for (int64_t j = 0; j < n; j++)
+    for (int x = 0; x < LANES; x++) {
+      float *at = s + j * LANES + x;
+      *at = j < visible[x] ? *at : nothing;
+    }
+}
+
+/* Replaces the old maximum by the new; shift is what to subtract from scores:
+   the maximum, or 0 in a lane that has seen nothing (-inf - -inf is NaN). */
+static inline void raise_maximum(int64_t n, const float *s, float *m,
+                                 float *beta, float *shift) {
+  const float nothing = mla_f32_of_bits(0xFF800000u);
+  float top[LANES];
+  for (int x = 0; x < LANES; x++) top[x] = m[x];
+  for (int64_t j = 0; j < n; j++)
+    for (int x = 0; x < LANES; x++) {
+      float v = s[j * LANES + x];
+      top[x] = v > top[x] ? v : top[x];
+    }
+  for (int x = 0; x < LANES; x++) {
+    shift[x] = top[x] == nothing ? 0.0f : top[x];
+    beta[x] = mla_cpu_expf(m[x] - shift[x]);
+    m[x] = top[x];
+  }
+}
+
+static inline void mla_cpu_softmax(int64_t n, float *s, const int32_t *visible,
+                                   float *m, float *l, float *beta) {
+  float shift[LANES], sum[LANES] = {0};
+  if (visible) hide(n, s, visible);
+  raise_maximum(n, s, m, beta, shift);
+  for (int64_t j = 0; j < n; j++)
+    for (int x = 0; x < LANES; x++) {
+      float p = mla_cpu_expf(s[j * LANES + x] - shift[x]);
+      s[j * LANES + x] = p;
+      sum[x] += p;
+    }
+  for (int x = 0; x < LANES; x++) l[x] = beta[x] * l[x] + sum[x];
+}
+
+static inline void mla_cpu_softcap(int64_t n, float *s, float cap) {
+  for (int64_t i = 0; i < n * LANES; i++)
+    s[i] = cap * mla_cpu_tanhf(s[i] / cap);
+}
+
+static inline void mla_cpu_fold(int64_t n, float *m, float *l, float *acc,
+                                const float *m2, const float *l2,
+                                const float *acc2) {
+  const float nothing = mla_f32_of_bits(0xFF800000u);
+  float a[LANES], b[LANES];
+  for (int x = 0; x < LANES; x++) {
+    float top = m2[x] > m[x] ? m2[x] : m[x];
+    float shift = top == nothing ? 0.0f : top;
+    a[x] = mla_cpu_expf(m[x] - shift);
+    b[x] = mla_cpu_expf(m2[x] - shift);
+    l[x] = a[x] * l[x] + b[x] * l2[x];
+    m[x] = top;
+  }
+  for (int64_t i = 0; i < n; i++)
+    for (int x = 0; x < LANES; x++) {
+      int64_t at = i * LANES + x;
+      acc[at] = a[x] * acc[at] + b[x] * acc2[at];
+    }
+}
+
+#undef LANES
+#endif

@@ -1,0 +1,11 @@
+/* As init_portable.h; lower levels first, so that higher ones replace them. */
+KERNEL(AVX2, load, load[MLA_CPU_F16], mla_load_f16_avx2)
+KERNEL(AVX2, load, load[MLA_CPU_BF16], mla_load_bf16_avx2)
+KERNEL(AVX2, store, store[MLA_CPU_F16], mla_store_f16_avx2)
+KERNEL(AVX2, store, store[MLA_CPU_BF16], mla_store_bf16_avx2)
+KERNEL(AVX2, pack, pack, mla_pack_f32_avx2)
+KERNEL(AVX2, product, product, mla_product_f32_avx2)
+KERNEL(AVX2, softmax, softmax, mla_softmax_f32_avx2)
+KERNEL(AVX2, softcap, softcap, mla_softcap_f32_avx2)
+KERNEL(AVX2, fold, fold, mla_fold_f32_avx2)
+KERNEL(AVX2, axpy, axpy, mla_axpy_f32_avx2)

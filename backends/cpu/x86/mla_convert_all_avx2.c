@@ -1,0 +1,72 @@
+/* 16-bit floats to and from f32: F16C for f16, shifts for bf16. */
+#include <immintrin.h>
+
+#include "cpu_kernels.h"
+#include "half.h"
+
+mla_cpu_load_fn mla_load_f16_avx2, mla_load_bf16_avx2;
+mla_cpu_store_fn mla_store_f16_avx2, mla_store_bf16_avx2;
+
+static inline __m128i load_8(const uint16_t *from) {
+  return _mm_loadu_si128((const __m128i *)(const void *)from);
+}
+
+static inline void store_8(uint16_t *to, __m128i x) {
+  _mm_storeu_si128((__m128i *)(void *)to, x);
+}
+
+void mla_load_f16_avx2(float *to, const void *from, int64_t n) {
+  const uint16_t *code = from;
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    _mm256_storeu_ps(to + i, _mm256_cvtph_ps(load_8(code + i)));
+  for (; i < n; i++) to[i] = mla_f16_to_f32(code[i]);
+}
+
+void mla_load_bf16_avx2(float *to, const void *from, int64_t n) {
+  const uint16_t *code = from;
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    __m256i wide = _mm256_cvtepu16_epi32(load_8(code + i));
+    _mm256_storeu_ps(to + i, _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16)));
+  }
+  for (; i < n; i++) to[i] = mla_bf16_to_f32(code[i]);
+}
+
+/* The processor keeps a NaN's payload; ours is one code. */
+void mla_store_f16_avx2(void *to, const float *from, int64_t n) {
+  uint16_t *code = to;
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    __m256 x = _mm256_loadu_ps(from + i);
+    __m256 nan = _mm256_cmp_ps(x, x, _CMP_UNORD_Q);
+    __m128i is_nan =
+        _mm_packs_epi32(_mm256_castsi256_si128(_mm256_castps_si256(nan)),
+                        _mm256_extracti128_si256(_mm256_castps_si256(nan), 1));
+    __m128i half = _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT);
+    store_8(code + i, _mm_blendv_epi8(half, _mm_set1_epi16(0x7E00), is_nan));
+  }
+  for (; i < n; i++) code[i] = mla_f32_to_f16(from[i]);
+}
+
+/* Eight f32 to bf16 codes in the low halves of 32-bit words. */
+static inline __m256i round_bf16(__m256 x) {
+  __m256i bits = _mm256_castps_si256(x);
+  __m256i even =
+      _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  __m256i sum = _mm256_add_epi32(bits, _mm256_set1_epi32(0x7FFF));
+  __m256i code = _mm256_srli_epi32(_mm256_add_epi32(sum, even), 16);
+  __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+  return _mm256_blendv_epi8(code, _mm256_set1_epi32(0x7FC0), nan);
+}
+
+void mla_store_bf16_avx2(void *to, const float *from, int64_t n) {
+  uint16_t *code = to;
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    __m256i x = round_bf16(_mm256_loadu_ps(from + i));
+    store_8(code + i, _mm_packus_epi32(_mm256_castsi256_si128(x),
+                                       _mm256_extracti128_si256(x, 1)));
+  }
+  for (; i < n; i++) code[i] = mla_f32_to_bf16(from[i]);
+}

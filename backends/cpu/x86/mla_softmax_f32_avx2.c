@@ -1,0 +1,20 @@
+/* Softmax, soft cap and folding at AVX2. */
+#include "cpu_softmax.h"
+
+mla_cpu_softmax_fn mla_softmax_f32_avx2;
+mla_cpu_softcap_fn mla_softcap_f32_avx2;
+mla_cpu_fold_fn mla_fold_f32_avx2;
+
+void mla_softmax_f32_avx2(int64_t n, float *s, const int32_t *visible, float *m,
+                          float *l, float *beta) {
+  mla_cpu_softmax(n, s, visible, m, l, beta);
+}
+
+void mla_softcap_f32_avx2(int64_t n, float *s, float cap) {
+  mla_cpu_softcap(n, s, cap);
+}
+
+void mla_fold_f32_avx2(int64_t n, float *m, float *l, float *acc,
+                       const float *m2, const float *l2, const float *acc2) {
+  mla_cpu_fold(n, m, l, acc, m2, l2, acc2);
+}
