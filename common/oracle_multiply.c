@@ -118,7 +118,7 @@ mla_status mla_multiply(const mla_product *product, mla_product_kind kind,
     int64_t column;
     if (!memory) failed = 1;
 #ifdef _OPENMP
-#pragma omp for
+#pragma omp for schedule(dynamic, 4)
 #endif
     for (column = 0; column < product->columns; column += COLUMNS)
       if (memory) multiply_columns(memory, product, kind, to, column);

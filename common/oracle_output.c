@@ -68,7 +68,7 @@ static void load_a(const mla_product_output *x, int64_t head,
                    head_rows *found) {
   int64_t i;
 #ifdef _OPENMP
-#pragma omp parallel for
+#pragma omp parallel for if (found->count * x->depth > MLA_WORTH_THREADS)
 #endif
   for (i = 0; i < found->count; i++) {
     mla_line line = {x->a.data, x->a.dtype,

@@ -60,14 +60,19 @@ static double compare(const mla_tensor *got, const mla_tensor *expected,
 
 /* ------------------------------------------------------------- one judging */
 
+/* One attention that no other route gave bit for bit. */
+typedef struct distinct {
+  unsigned char *bits;
+  char route[64];
+} distinct;
+
 typedef struct judging {
   const mla_truth_file *truth;
   mla_layer *layer;
   mla_sequence sequence;
-  mla_tensor hidden, output;
+  mla_tensor hidden;
   mla_tensor attention; /* of the route at hand */
-  unsigned char **seen; /* attentions that o_proj has multiplied */
-  double *seen_error;   /* and how far that output was */
+  distinct *seen;
   mla_stage_watch watch;
   mla_truth_result *result;
 } judging;
@@ -94,27 +99,20 @@ static void keep_worst(double error, double *worst, const char *route,
   snprintf(where, size, "%s", route);
 }
 
-/* The output's distance; equal bits have been multiplied already. */
-static mla_status multiply(judging *j, double *error, mla_error *err) {
+/* Keeps the attention for o_proj, unless another route gave the same. */
+static mla_status keep_distinct(judging *j, mla_error *err) {
   size_t bytes = (size_t)mla_tensor_extent(&j->attention);
   int32_t n = j->result->distinct;
   for (int32_t i = 0; i < n; i++) {
-    if (memcmp(j->seen[i], j->attention.data, bytes) == 0) {
-      *error = j->seen_error[i];
-      return MLA_OK;
-    }
+    if (memcmp(j->seen[i].bits, j->attention.data, bytes) == 0) return MLA_OK;
   }
-  mla_status status =
-      mla_layer_output(j->layer, &j->attention, &j->output, err);
-  if (status != MLA_OK) return status;
-  *error = compare(&j->output, &j->truth->output, 1);
-  j->seen[n] = malloc(bytes);
-  if (!j->seen[n]) {
+  j->seen[n].bits = malloc(bytes);
+  if (!j->seen[n].bits) {
     return mla_fail(err, MLA_OUT_OF_MEMORY, "attention",
                     "no memory to keep %zu bytes", bytes);
   }
-  memcpy(j->seen[n], j->attention.data, bytes);
-  j->seen_error[n] = *error;
+  memcpy(j->seen[n].bits, j->attention.data, bytes);
+  snprintf(j->seen[n].route, sizeof j->seen[n].route, "%s", j->watch.route);
   j->result->distinct++;
   return MLA_OK;
 }
@@ -122,15 +120,60 @@ static mla_status multiply(judging *j, double *error, mla_error *err) {
 /* After a route has filled j->attention. */
 static mla_status judge_route(judging *j, mla_error *err) {
   mla_truth_result *r = j->result;
-  double error = 0;
-  mla_status status = multiply(j, &error, err);
-  if (status != MLA_OK) return status;
   r->combinations++;
-  keep_worst(error, &r->output_error, j->watch.route, r->output_where,
-             sizeof r->output_where);
   keep_worst(compare_attention(j), &r->attention_error, j->watch.route,
              r->attention_where, sizeof r->attention_where);
+  return keep_distinct(j, err);
+}
+
+/* ----------------------------------------------------------------- o_proj */
+
+static mla_tensor with_rows(const mla_tensor *t, int64_t rows) {
+  mla_tensor many = *t;
+  many.shape[0] = rows;
+  many.data = NULL;
+  int64_t bytes = mla_tensor_extent(&many);
+  if (bytes > 0 && (uint64_t)bytes <= SIZE_MAX) {
+    many.data = malloc((size_t)bytes);
+  }
+  return many;
+}
+
+/* All distinct attentions below each other, so that the largest of the
+   weights is read once. */
+static mla_status multiply_distinct(judging *j, const mla_tensor *all,
+                                    const mla_tensor *out, mla_error *err) {
+  mla_truth_result *r = j->result;
+  size_t bytes = (size_t)mla_tensor_extent(&j->attention);
+  mla_tensor part = *out;
+  for (int32_t i = 0; i < r->distinct; i++) {
+    memcpy((unsigned char *)all->data + (size_t)i * bytes, j->seen[i].bits,
+           bytes);
+  }
+  snprintf(j->watch.route, sizeof j->watch.route, "output");
+  mla_status status = mla_layer_output(j->layer, all, out, err);
+  if (status != MLA_OK) return status;
+  part.shape[0] = j->truth->tokens;
+  bytes = (size_t)mla_tensor_extent(&part);
+  for (int32_t i = 0; i < r->distinct; i++) {
+    part.data = (unsigned char *)out->data + (size_t)i * bytes;
+    keep_worst(compare(&part, &j->truth->output, 1), &r->output_error,
+               j->seen[i].route, r->output_where, sizeof r->output_where);
+  }
   return MLA_OK;
+}
+
+static mla_status judge_outputs(judging *j, mla_error *err) {
+  int64_t rows = j->truth->tokens * j->result->distinct;
+  mla_tensor all = with_rows(&j->attention, rows);
+  mla_tensor out = with_rows(&j->hidden, rows);
+  mla_status status =
+      all.data && out.data
+          ? multiply_distinct(j, &all, &out, err)
+          : mla_fail(err, MLA_OUT_OF_MEMORY, "output", "no memory for outputs");
+  free(all.data);
+  free(out.data);
+  return status;
 }
 
 /* ------------------------------------------------------------------ routes */
@@ -195,6 +238,7 @@ static mla_status run_routes(judging *j, const mla_truth_options *o,
       status = run_decode(j, o->block_sizes[b], o->splits[s], err);
     }
   }
+  if (status == MLA_OK) status = judge_outputs(j, err);
   return status;
 }
 
@@ -217,27 +261,23 @@ static mla_status allocate(judging *j, int32_t dtype, int32_t routes,
                            mla_error *err) {
   const mla_layer_config *c = &j->truth->config;
   const int64_t wide[3] = {j->truth->tokens, c->num_heads, c->v_head_dim};
-  const int64_t out[2] = {j->truth->tokens, c->hidden_size};
-  j->attention = mla_tensor_dense(NULL, dtype, 3, wide);
-  j->output = mla_tensor_dense(NULL, dtype, 2, out);
-  j->attention.data = malloc((size_t)mla_tensor_extent(&j->attention));
-  j->output.data = malloc((size_t)mla_tensor_extent(&j->output));
+  mla_tensor attention = mla_tensor_dense(NULL, dtype, 3, wide);
+  j->attention = with_rows(&attention, wide[0]);
   j->seen = calloc((size_t)routes, sizeof *j->seen);
-  j->seen_error = calloc((size_t)routes, sizeof *j->seen_error);
-  if (j->attention.data && j->output.data && j->seen && j->seen_error) {
+  if (j->attention.data && j->seen) {
     return mla_truth_hidden(j->truth, dtype, &j->hidden, err);
   }
-  return mla_fail(err, MLA_OUT_OF_MEMORY, "output", "no memory for outputs");
+  return mla_fail(err, MLA_OUT_OF_MEMORY, "attention",
+                  "no memory for the attention of %lld tokens",
+                  (long long)wide[0]);
 }
 
 static void release(judging *j) {
   for (int32_t i = 0; j->seen && i < j->result->distinct; i++) {
-    free(j->seen[i]);
+    free(j->seen[i].bits);
   }
   free(j->seen);
-  free(j->seen_error);
   free(j->attention.data);
-  free(j->output.data);
   free(j->hidden.data);
   mla_sequence_free(&j->sequence);
 }
