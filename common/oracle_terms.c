@@ -322,7 +322,7 @@ void mla_terms_merge(const double *parts, const double *lse,
   t.keep = keep;
   lay_out(&w, scratch, live, sink->width);
   for (int64_t i = 0; i < live; i++) {
-    w.r[i] = 1 + magnitude(lse[i] - largest);
+    w.r[i] = 1 + magnitude(lse[i]) + magnitude(lse[i] - largest);
     w.r1[i] = w.r2[i] = w.z[i] = 0;
     sum += weight[i];
   }

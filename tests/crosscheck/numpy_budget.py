@@ -113,7 +113,7 @@ class MergeRow(Row):
     def __init__(self, values, lses):
         self.v, self.n, self.depth = values, len(lses), 1
         self.softmax(lses, None)
-        self.r = 1 + abs(lses - self.m)
+        self.r = 1 + abs(lses) + abs(lses - self.m)
         self.up = None
 
 

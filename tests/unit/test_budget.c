@@ -312,7 +312,8 @@ START_TEST(product_budgets_are_the_formula) {
 }
 END_TEST
 
-/* Parts are keys: scores lse, r = 1 + distance from the largest, D = 1. */
+/* Parts are keys: scores lse, r = 1 + |lse| + distance from the largest,
+   D = 1. */
 START_TEST(merge_budgets_are_the_formula) {
   enum { S = 6, W = 4 };
   static const double lses[S] = {1.5, -2, INFINITY, 1.5 - 0x1p-11, 0.25, 1.75};
@@ -344,7 +345,7 @@ START_TEST(merge_budgets_are_the_formula) {
     if (isinf(lses[i])) continue;
     for (int e = 0; e < W; e++)
       v[x.n * W + e] = fixture_get(&f, MLA_T_PARTS, i * W + e);
-    r[x.n] = 1 + (1.75 - lses[i]) * ln;
+    r[x.n] = 1 + (fabs(lses[i]) + 1.75 - lses[i]) * ln;
     s[x.n++] = lses[i] * ln;
   }
   softmax(&x);
