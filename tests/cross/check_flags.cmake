@@ -15,7 +15,8 @@ function(configure result text)
   file(REMOVE_RECURSE ${WORK_DIR})
   execute_process(
     COMMAND ${CMAKE_COMMAND} -S ${SOURCE_DIR} -B ${WORK_DIR}
-      -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DMLA_UNIT_TESTS=OFF ${ARGN}
+      -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DMLA_UNIT_TESTS=OFF -DMLA_CUDA=OFF
+      ${ARGN}
     RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out)
   set(${result} ${code} PARENT_SCOPE)
   set(${text} "${out}" PARENT_SCOPE)

@@ -19,7 +19,8 @@ function(mla_matrix_test name script)
   set_tests_properties(${name} PROPERTIES LABELS "matrix;slow" TIMEOUT 1500)
 endfunction()
 
-# The whole tree by a preset; these builds use both cores of a small machine.
+# The whole tree by a preset, without CUDA (nvcc takes longer than the rest
+# and the main build has it); these builds use both cores of a small machine.
 function(mla_matrix_tree name preset)
   mla_matrix_test(${name} tree.cmake -DPRESET=${preset} ${ARGN})
   set_tests_properties(${name} PROPERTIES PROCESSORS 2)
@@ -43,31 +44,3 @@ mla_matrix_tree(tree_clang19 dev -DCOMPILER=clang-19 "-DEXCLUDE=slow|source")
 mla_matrix_tree(tree_asan asan -DEXCLUDE=source)
 mla_matrix_tree(tree_aarch64 aarch64 "-DEXCLUDE=slow|source")
 mla_matrix_tree(tree_s390x s390x "-DEXCLUDE=slow|source")
-
-# The reference's bits: compilers x optimisation x instruction set, machines.
-# tree_* above runs the digest on aarch64 and s390x at -O3 already.
-foreach(compiler gcc-12 clang-19)
-  foreach(level O0 O3)
-    mla_matrix_test(digest_${compiler}_${level} digest.cmake
-      -DCOMPILER=${compiler} -DFLAGS=-${level})
-    mla_matrix_test(digest_${compiler}_${level}_native digest.cmake
-      -DCOMPILER=${compiler} "-DFLAGS=-${level} -march=native")
-  endforeach()
-endforeach()
-foreach(machine aarch64 s390x)
-  mla_matrix_test(digest_${machine}_O0 digest.cmake -DTOOLCHAIN=${machine}
-    -DFLAGS=-O0)
-endforeach()
-# Two more machines where somebody has installed their compilers.
-foreach(pair riscv64:riscv64 ppc64le:powerpc64le)
-  string(REPLACE ":" ";" pair ${pair})
-  list(GET pair 0 machine)
-  list(GET pair 1 triple)
-  find_program(MLA_PROGRAM_${machine} ${triple}-linux-gnu-gcc)
-  if(MLA_PROGRAM_${machine} AND EXISTS /usr/${triple}-linux-gnu/include/stdio.h)
-    foreach(level O0 O3)
-      mla_matrix_test(digest_${machine}_${level} digest.cmake
-        -DTOOLCHAIN=${machine} -DFLAGS=-${level})
-    endforeach()
-  endif()
-endforeach()

@@ -27,7 +27,7 @@ if(EXCLUDE)
   set(exclude -LE "${EXCLUDE}")
 endif()
 must("configuration" ${CMAKE_COMMAND} --preset ${PRESET} -B ${WORK_DIR}
-  -DMLA_MATRIX=OFF ${compiler})
+  -DMLA_MATRIX=OFF -DMLA_CUDA=OFF ${compiler})
 must("build" ${CMAKE_COMMAND} --build ${WORK_DIR} -j 2)
 # The preset's environment (sanitizer options) comes with its name; the
 # folder given here wins over the preset's.
