@@ -287,6 +287,7 @@ static int contents_are_seen(refusal *r) {
   if (mla_device_describe(r->device, &info, &r->err) == MLA_OK &&
       info.memory_space == MLA_MEMORY_HOST)
     return 1;
+  r->verdict->excused = 1;
   return end(r, MLA_VERDICT_UNSUPPORTED,
              "contents on the device cannot be checked");
 }
@@ -298,6 +299,7 @@ static int refuse_arguments(refusal *r) {
   if (!prepare(r)) return 0;
   bytes = r->answer.workspace_bytes;
   if (object_is(r->c, "workspace")) {
+    r->verdict->excused = !bytes;
     if (!bytes)
       return end(r, MLA_VERDICT_UNSUPPORTED, "this kernel needs no workspace");
     bytes -= 1;

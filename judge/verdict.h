@@ -43,6 +43,7 @@ typedef struct mla_verdict {
   mla_output_verdict output[MLA_VERDICT_OUTPUTS];
   int64_t rows, rows_total; /* answered by the reference; 0, 0: all */
   int32_t determinism;      /* mla_determinism, as declared */
+  int32_t excused;          /* unsupported, but nobody could be asked it */
   int32_t repeated;         /* runs after the first that were compared */
   int32_t differs;          /* one of those gave other bits */
   char kernel[64];

@@ -28,8 +28,8 @@ typedef struct run_sums {
 run_sums run_sum(const run_state *run);
 /* The exit code that the sums mean. */
 int run_exit_code(const run_state *run, const run_sums *sums);
-/* Is an unsupported item a failure of the claim? */
-int run_requires(const run_state *run, const mla_item *item);
+/* Would it fail the claim, were the i-th item unsupported? */
+int run_requires(const run_state *run, int32_t i);
 
 /* Text to stdout: a header, a block for each record, tables, the verdict. */
 void report_text_begin(const run_state *run);

@@ -108,7 +108,7 @@ static cJSON *record_json(const run_state *run, int32_t i) {
   if (item->kind != MLA_ITEM_TRUTH)
     cJSON_AddNumberToObject(json, "seed", (double)item->seed);
   add_hunts(json, item->hunts);
-  cJSON_AddBoolToObject(json, "required", run_requires(run, item));
+  cJSON_AddBoolToObject(json, "required", run_requires(run, i));
   add_text(json, "verdict", mla_verdict_name(v->kind));
   add_text(json, "reason", v->reason);
   add_text(json, "kernel", v->kernel);

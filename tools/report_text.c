@@ -249,11 +249,11 @@ static void print_table(const run_state *run) {
     if (!is_in_table(mla_docket_at(run->docket, i))) continue;
     if (!is_first_of_group(run, i)) continue;
     if (!rows++)
-      printf("\n  %-18s %5s %6s %6s %6s%10s%10s\n", "worst error / budget:", "",
-             "", "", "", "", "");
-    if (rows == 1)
-      printf("  %-18s %5s %6s %6s %6s%10s%10s\n", "", "cases", "passed",
-             "failed", "unsup.", "out", "lse");
+      printf(
+          "\n  %-18s %5s %6s %6s %6s   worst error / budget\n"
+          "  %-18s %5s %6s %6s %6s%10s%10s\n",
+          "", "", "", "", "", "", "cases", "passed", "failed", "unsup.", "out",
+          "lse");
     print_group(run, i);
   }
 }
@@ -273,7 +273,7 @@ static void print_reasons(const run_state *run) {
       if (k < i) count = -1;
       if (count < 0) break;
       count++;
-      required += run_requires(run, mla_docket_at(run->docket, k));
+      required += run_requires(run, k);
     }
     if (count <= 0) continue;
     if (!shown++) printf("\n  unsupported\n");

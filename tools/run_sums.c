@@ -4,14 +4,14 @@
 #include "options.h"
 #include "report.h"
 
-int run_requires(const run_state *run, const mla_item *item) {
-  return run->claim != NULL && !item->optional;
+int run_requires(const run_state *run, int32_t i) {
+  return run->claim != NULL && !mla_docket_at(run->docket, i)->optional &&
+         !run->record[i].verdict.excused;
 }
 
 run_sums run_sum(const run_state *run) {
   run_sums s = {0};
   for (int32_t i = 0; i < run->done; i++) {
-    const mla_item *item = mla_docket_at(run->docket, i);
     int32_t kind = run->record[i].verdict.kind;
     s.asked++;
     s.passed += kind == MLA_VERDICT_PASS;
@@ -20,7 +20,7 @@ run_sums run_sum(const run_state *run) {
     s.bad_vectors += kind == MLA_VERDICT_BAD_VECTOR;
     s.unsupported += kind == MLA_VERDICT_UNSUPPORTED;
     s.unsupported_required +=
-        kind == MLA_VERDICT_UNSUPPORTED && run_requires(run, item);
+        kind == MLA_VERDICT_UNSUPPORTED && run_requires(run, i);
   }
   s.judged = s.passed + s.failed;
   return s;
