@@ -35,6 +35,18 @@ typedef struct mla_output_verdict {
   char outside[160]; /* bytes changed that are no output; "" */
 } mla_output_verdict;
 
+/* What a failure looks like: a class of docs/hazards.md (explain.h). */
+typedef struct mla_look {
+  char cls[24];   /* "TAIL-NAN"; "" when nothing fits */
+  char also[24];  /* another class that fits as well, or "" */
+  char fault[32]; /* the planted fault that reproduces it, or "" */
+  char what[120]; /* "a rows past seq_len are read" */
+  int32_t a;      /* its parameters */
+  double x;
+  int64_t reproduced; /* of the wrong values looked at */
+  int64_t of;         /* 0: known by traces, not by values */
+} mla_look;
+
 #define MLA_VERDICT_OUTPUTS 6
 
 typedef struct mla_verdict {
@@ -46,9 +58,11 @@ typedef struct mla_verdict {
   int32_t excused;          /* unsupported, but nobody could be asked it */
   int32_t repeated;         /* runs after the first that were compared */
   int32_t differs;          /* one of those gave other bits */
+  int32_t unstable;         /* so did another with the first one's poison */
   char kernel[64];
   char reason[320]; /* of anything but a pass, one sentence */
   char fences[240]; /* what was touched and should not have been; "" */
+  mla_look look;
 } mla_verdict;
 
 const char *mla_verdict_name(int32_t kind); /* "pass", "fail" ... */

@@ -53,14 +53,13 @@ static int ask(mla_device *device, const char *sample, int32_t format,
 
 static void print_matrix(mla_device *device, int verbose) {
   printf("    %-10s", "");
-  for (int f = 0; f < FORMATS; f++)
-    printf(" %-5s", mla_format_name(formats[f]));
+  for (int f = 0; f < FORMATS; f++) printf(" %5s", mla_format_name(formats[f]));
   printf("\n");
   for (int s = 0; s < SAMPLES; s++) {
     printf("    %-10.*s", (int)strcspn(samples[s], ":"), samples[s]);
     for (int f = 0; f < FORMATS; f++) {
       mla_answer answer;
-      printf(" %-5s",
+      printf(" %5s",
              ask(device, samples[s], formats[f], &answer) ? "yes" : "-");
     }
     printf("\n");

@@ -3,6 +3,7 @@
  */
 #include "options.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,8 +35,9 @@ static int add(text_list *list, const char *value) {
 static int read_count(const char *text, uint64_t *value) {
   char *end;
   if (*text < '0' || *text > '9') return 0;
+  errno = 0;
   *value = strtoull(text, &end, 0);
-  return *end == '\0';
+  return *end == '\0' && errno == 0;
 }
 
 static int set(const option *o, const char *value) {

@@ -11,7 +11,7 @@
  *   u-acc, u-p, u-mid   numbers beyond the rules are declared
  *   plan, run       fail after a yes
  *   idle            run does nothing
- *   value           one value of the first output is off by 1 %
+ *   value           one value of the first output is wrong by a quarter
  *   nan             one value of it is NaN
  *   lse             one lse is off by 0.01
  *   byte            one byte of a cache is flipped

@@ -1,0 +1,87 @@
+#!/bin/sh
+# test_manners.sh MLACHECK: help, usage errors, streams, terminals.
+set -u
+mlacheck=$1
+. "$(dirname "$0")/cli.sh"
+
+for command in '' run list show info gen; do
+  # shellcheck disable=SC2086
+  expect 0 $command --help
+  empty err
+  has out 'usage: mlacheck'
+  awk 'length($0) > 80 { exit 1 }' "$work/out" ||
+    fail "the help of \"$command\" is wider than 80 columns"
+  [ -z "$command" ] || {
+    expect 2 $command --no-such-option
+    empty out
+    has err "mlacheck $command: --no-such-option is no option"
+  }
+done
+expect 0 --version
+has out 'mlacheck '
+
+expect 2
+empty out
+has err 'usage: mlacheck'
+expect 2 dance
+has err '"dance" is no command'
+expect 2 run stray
+has err '"stray" is one word too many'
+expect 2 run --case
+has err '--case needs a value'
+expect 2 run --seed x
+expect 2 run --seed 99999999999999999999
+expect 2 run -v=1
+has err '-v takes no value'
+expect 2 run --case 'decode:bf16:b1,pagge16'
+empty out
+has err 'character 16: "pagge16"'
+expect 2 show
+expect 2 show 'sing:bf16:'
+expect 2 gen
+expect 2 list nonsense
+expect 2 list --keys sing
+
+# What scripts read.
+expect 0 list backends
+has out ref
+expect 0 list ops
+[ "$(wc -l <"$work/out")" = 10 ] || fail 'there are not ten operations'
+expect 0 list profiles
+for profile in smoke dense prefill full big stored seeded invalid; do
+  has out "$profile"
+done
+expect 0 list --keys decode
+has out 'kv_lora_rank [512]'
+lacks out 'matmul'
+expect 0 list --profile smoke --only merge
+has out 'EMPTY-MERGE'
+lacks out 'decode:'
+expect 77 list --only nobody
+expect 3 list --profile nobody
+expect 0 info --backend ref
+has out 'decode       yes   yes   yes   yes'
+expect 3 info --backend nobody
+expect 0 show 'decode:bf16:b2,h3,q1,page16,len=17+5,strides=padded'
+has out 'stride 1760x584x1'
+has out 'digest'
+expect 0 show 'decode:f32:b1!scale=0'
+has out 'invalid'
+
+# Without a terminal: no colour, no progress, the same bytes each time.
+expect 0 run --backend ref --only merge -v
+empty err
+if grep -q "$(printf '\033')" "$work/out"; then fail 'colour without a terminal'
+fi
+if grep -q ' $' "$work/out"; then fail 'blanks at the end of a line'; fi
+cp "$work/out" "$work/first"
+expect 0 run --backend ref --only merge -v
+cmp -s "$work/first" "$work/out" || fail 'two runs differ'
+
+# Output that does not arrive is no success.
+if [ -w /dev/full ]; then
+  code=0
+  "$mlacheck" list ops >/dev/full 2>/dev/null || code=$?
+  [ $code = 3 ] || fail "exit code $code on a full disk"
+fi
+finish

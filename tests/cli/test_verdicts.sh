@@ -1,0 +1,114 @@
+#!/bin/sh
+# test_verdicts.sh MLACHECK PLUGIN: exit codes, and what a run says.
+set -u
+mlacheck=$1
+plugin=$2
+. "$(dirname "$0")/cli.sh"
+
+wayward() { # CODE FAULT WORDS...
+  code=$1
+  fault=$2
+  shift 2
+  expect "$code" run --plugin "$plugin" --options "fault=$fault" "$@"
+}
+one='decode:bf16:b3,h4,q=2+0+1,page16,len=20+3+9,l64,r8'
+
+# ---- a plugin that behaves: what was judged is said
+wayward 0 none --only merge kv_copy
+has out 'PASS  wayward on part of profile smoke: 20 of 20 cases judged'
+wayward 0 none --case "$one"
+has out 'PASS  wayward: 1 of 1 cases judged, 1 passed'
+lacks out 'PASS  decode'
+wayward 0 none --case "$one" -v
+has out 'PASS  decode:bf16:b3,h4,q=2+0+1'
+has out 'again  1 more run, the same bits'
+has out 'kernel wayward_none'
+
+# ---- a failure: where, how much, and how to see it again
+wayward 1 value --case "$one"
+has out "FAIL  $one"
+has out '  out    1 of 768 values are wrong, worst '
+has out '  where  request 0, token 0, head 0, dim 0'
+has out '  worst  request 0, token 0, head 0, dim 0: expected '
+has out '  lse    ok, worst '
+has out '  kernel wayward_value'
+has out "  rerun  mlacheck run --plugin $plugin --options 'fault=value' \
+--case '$one' --seed 42 -v"
+has out 'FAIL  wayward: 1 of 1 cases judged, 0 passed, 1 FAILED'
+rerun=$(sed -n 's/^  rerun  mlacheck //p' "$work/out")
+code=0
+eval "\"\$mlacheck\" $rerun" >"$work/again" 2>&1 || code=$?
+[ $code = 1 ] || fail "the rerun line gives $code"
+grep -qF "FAIL  $one" "$work/again" || fail 'the rerun line fails otherwise'
+
+wayward 1 idle --case "$one"
+has out '768 were never written'
+wayward 1 input --case "$one"
+has out '  fence  input q was written, at byte 0'
+wayward 1 before --case "$one"
+has out '  fence  memory before out was written'
+wayward 1 run --case "$one"
+has out '  why    said yes, but the run fails with DEVICE_ERROR: it fell over'
+wayward 1 flicker --case "$one"
+has out 'a second run gave other bits'
+# every failure is one verdict, and the run goes on
+wayward 1 value --only merge kv_read
+has out 'FAIL  merge:f32:n5,h3,s2'
+has out 'FAIL  kv_read:bf16:b3'
+has out 'FAIL  wayward on part of profile smoke: 22 of 22 cases judged'
+
+# ---- nothing passes by absence
+wayward 1 nothing
+has out 'required ones UNSUPPORTED'
+has out 'this port does less  (required)'
+wayward 77 nothing --case "$one"
+has out 'NOTHING  wayward: 0 of 1 cases judged'
+wayward 1 only-decode
+has out 'A port that is meant to serve less says so: --only'
+wayward 0 only-decode --only decode:bf16
+has out 'PASS  wayward on part of profile smoke'
+wayward 1 only-decode --only decode
+wayward 77 none --only nobody
+has out 'No case was judged'
+printf '# no case\n' >"$work/empty.txt"
+wayward 77 none --profile "$work/empty.txt"
+printf '?%s\n' "$one" >"$work/may.txt"
+wayward 77 nothing --profile "$work/may.txt"
+printf '?%s\ndecode:f32:b1,h1,len=3\n' "$one" >"$work/may.txt"
+wayward 0 none --profile "$work/may.txt"
+has out "on profile $work/may.txt: 2 of 2 cases judged"
+
+# ---- the environment
+expect 3 run --plugin "$work/no-such.so"
+has err 'no-such.so'
+expect 3 run --backend nobody
+has err 'there is no backend "nobody"'
+expect 3 run --backend ref --vectors "$work/nowhere"
+expect 3 run --backend ref --profile nobody
+expect 3 run --backend ref --options nonsense=1
+MLA_PLUGIN_PATH=$work/no-such.so
+export MLA_PLUGIN_PATH
+expect 3 run --backend ref --case "$one"
+MLA_PLUGIN_PATH=$plugin
+expect 0 run --backend wayward --case "$one"
+unset MLA_PLUGIN_PATH
+
+# ---- seeds, kept answers
+expect 0 run --backend ref --case "$one" -v
+cp "$work/out" "$work/seed42"
+expect 0 run --backend ref --case "$one" -v --seed 42
+cmp -s "$work/seed42" "$work/out" || fail 'seed 42 is not the default'
+expect 0 run --backend ref --case "$one" -v --seed 7
+cmp -s "$work/seed42" "$work/out" && fail 'the seed changes nothing'
+for again in 1 2; do
+  expect 0 run --backend ref --case "$one" -v --expected "$work/keep"
+  cmp -s "$work/seed42" "$work/out" || fail "kept answers differ ($again)"
+done
+[ "$(find "$work/keep" -name '*.safetensors' | wc -l)" = 1 ] ||
+  fail 'not one answer was kept'
+# a damaged answer is computed anew
+for file in "$work"/keep/*; do printf 'x' >"$file"; done
+expect 0 run --backend ref --case "$one" -v --expected "$work/keep"
+cmp -s "$work/seed42" "$work/out" || fail 'a damaged answer was used'
+expect 3 run --backend ref --case "$one" --expected "$work/seed42"
+finish
