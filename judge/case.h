@@ -74,6 +74,7 @@ typedef enum mla_case_key {
   MLA_K_GAP,
   MLA_K_TAIL,
   MLA_K_LOOSE,
+  MLA_K_REPLAY,
   MLA_K_COUNT
 } mla_case_key;
 

@@ -88,6 +88,7 @@ static const mla_key_spec specs[MLA_K_COUNT] = {
     [MLA_K_GAP] = EQ_INT("gap", "elements between two blocks"),
     [MLA_K_TAIL] = EQ_INT("tail", "padding rows past the last token"),
     [MLA_K_LOOSE] = FLAG("loose", "limits far above the contents"),
+    [MLA_K_REPLAY] = FLAG("replay", "the plan has served shorter lengths"),
 };
 
 #define MAX32 INT32_MAX
@@ -128,6 +129,7 @@ static const mla_key_use decode_uses[] = {
     USE(MLA_K_GAP, 0, 0, INT64_MAX / 16, 0),
     USE(MLA_K_TAIL, 0, 0, MAX32, 0),
     USE_FLAG(MLA_K_LOOSE),
+    USE_FLAG(MLA_K_REPLAY),
 };
 static const mla_key_use prefill_uses[] = {
     USE(MLA_K_REQUESTS, 1, 1, 65536, 1),
@@ -159,6 +161,7 @@ static const mla_key_use prefill_uses[] = {
     USE(MLA_K_GAP, 0, 0, INT64_MAX / 16, 0),
     USE(MLA_K_TAIL, 0, 0, MAX32, 0),
     USE_FLAG(MLA_K_LOOSE),
+    USE_FLAG(MLA_K_REPLAY),
 };
 static const mla_key_use merge_uses[] = {
     USE(MLA_K_TOKENS, 1, 1, MAX32, 1),

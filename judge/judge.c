@@ -12,6 +12,7 @@
 #include "dtype.h"
 #include "place.h"
 #include "problem_check.h"
+#include "regroup.h"
 #include "tensor.h"
 
 /* One vector under judgement. */
@@ -30,7 +31,7 @@ typedef struct hearing {
 } hearing;
 
 mla_judge_options mla_judge_defaults(void) {
-  mla_judge_options o = {NULL, MLA_POISON_NAN, 1, 0, 0};
+  mla_judge_options o = {NULL, MLA_POISON_NAN, 1, 0, 0, NULL};
   return o;
 }
 
@@ -155,14 +156,17 @@ static int plan(hearing *h) {
   return 1;
 }
 
-static int run(hearing *h, unsigned char poison) {
-  mla_args args = mla_place_args(&h->place);
+static int fill(hearing *h, unsigned char poison) {
   mla_status status = mla_place_fill(&h->place, poison, &h->err);
-  if (status != MLA_OK)
-    return end(h, MLA_VERDICT_ERROR, "the case cannot be copied there: %s",
-               h->err.message);
-  status = mla_run(h->plan, &args, mla_place_workspace(&h->place),
-                   h->answer.workspace_bytes, NULL, &h->err);
+  if (status == MLA_OK) return 1;
+  return end(h, MLA_VERDICT_ERROR, "the case cannot be copied there: %s",
+             h->err.message);
+}
+
+static int go(hearing *h) {
+  mla_args args = mla_place_args(&h->place);
+  mla_status status = mla_run(h->plan, &args, mla_place_workspace(&h->place),
+                              h->answer.workspace_bytes, NULL, &h->err);
   if (status != MLA_OK)
     return end(h, MLA_VERDICT_FAIL, "said yes, but the run fails with %s: %s",
                mla_status_name(status), h->err.message);
@@ -171,6 +175,30 @@ static int run(hearing *h, unsigned char poison) {
     return end(h, MLA_VERDICT_FAIL, "the run ends with %s: %s",
                mla_status_name(status), h->err.message);
   return 1;
+}
+
+static int run(hearing *h, unsigned char poison) {
+  return fill(h, poison) && go(h);
+}
+
+/* The plan serves shorter lengths first: what it keeps of them shows. */
+static int serve_earlier(hearing *h, unsigned char poison) {
+  const mla_tensor *lens = &h->v->tensor[MLA_T_SEQ_LENS];
+  if (!h->v->has_recipe || !h->v->recipe.num[MLA_K_REPLAY] || !lens->data)
+    return 1;
+  size_t bytes = (size_t)mla_tensor_extent(lens);
+  unsigned char *earlier = malloc(bytes + 1);
+  if (!earlier) return end(h, MLA_VERDICT_ERROR, "no memory for lengths");
+  memcpy(earlier, lens->data, bytes);
+  for (int64_t b = 0; b < lens->shape[0]; b++)
+    mla_put_int(earlier, lens->dtype, mla_at1(lens, b),
+                mla_vector_earlier_len(h->v, b));
+  int ok = fill(h, poison);
+  if (ok &&
+      mla_place_put(&h->place, MLA_T_SEQ_LENS, earlier, &h->err) != MLA_OK)
+    ok = end(h, MLA_VERDICT_ERROR, "%s", h->err.message);
+  free(earlier);
+  return ok && go(h);
 }
 
 /* ------------------------------------------------------------ comparisons */
@@ -243,23 +271,62 @@ static int keep_first(hearing *h) {
   return 1;
 }
 
-/* Other poison in the workspace and the bands: the bits must not notice. */
-static int repeat(hearing *h) {
-  mla_verdict *verdict = h->verdict;
-  const unsigned char poison = MLA_POISON_LARGE;
-  if (!h->options->repeat || h->answer.determinism == MLA_DETERMINISM_NONE)
-    return 1;
-  if (!keep_first(h) || !run(h, poison)) return 0;
-  verdict->repeated++;
+/* One more run; are the bits those of the first? -1: it did not end well. */
+static int run_again(hearing *h, unsigned char poison) {
+  int same = 1;
+  if (!run(h, poison)) return -1;
   check_bands(h, poison);
   for (int s = 0; s < MLA_T_COUNT; s++) {
     if (!h->first[s]) continue;
     size_t n = (size_t)mla_tensor_extent(&h->v->tensor[s]);
-    if (memcmp(h->first[s], mla_place_bytes(&h->place, s), n) == 0) continue;
-    verdict->differs = 1;
-    verdict->kind = MLA_VERDICT_FAIL;
+    same &= memcmp(h->first[s], mla_place_bytes(&h->place, s), n) == 0;
   }
+  return same;
+}
+
+/* Other poison in the workspace and the bands: the bits must not notice. When
+   they do, runs with the first poison tell scratch from chance. */
+static void repeat(hearing *h, unsigned char poison) {
+  mla_verdict *verdict = h->verdict;
+  if (!h->options->repeat || h->answer.determinism == MLA_DETERMINISM_NONE)
+    return;
+  int same = run_again(h, MLA_POISON_LARGE);
+  verdict->repeated++;
+  if (same) return;
+  verdict->differs = 1;
+  verdict->kind = MLA_VERDICT_FAIL;
+  for (int i = 0; i < 2 && same == 0 && !verdict->unstable; i++) {
+    same = run_again(h, poison);
+    verdict->repeated++;
+    verdict->unstable = same == 0;
+    if (same > 0) same = 0;
+  }
+}
+
+/* ------------------------------------------------------------ the hearing */
+
+/* Bits that follow from a row's own data do so without its batch mates. */
+static int regroup(hearing *h) {
+  int differs = 0;
+  if (h->answer.determinism != MLA_DETERMINISM_BATCH_INVARIANT ||
+      h->verdict->differs)
+    return 1;
+  mla_status status =
+      mla_regroup_check(h->device, h->v, h->first, &differs, &h->err);
+  if (status != MLA_OK)
+    return end(h, MLA_VERDICT_FAIL, "the first request alone: %s: %s",
+               mla_status_name(status), h->err.message);
+  if (differs) h->verdict->kind = MLA_VERDICT_FAIL;
+  h->verdict->mates = differs;
   return 1;
+}
+
+static void observe(hearing *h, unsigned char poison) {
+  const mla_judge_observer *o = h->options->observer;
+  mla_evidence e = {&h->answer, &h->limits, &h->expectation, {NULL}, poison};
+  if (!o || h->verdict->kind != MLA_VERDICT_FAIL) return;
+  for (int s = 0; s < MLA_T_COUNT; s++) e.got[s] = h->first[s];
+  o->failed(o->context, h->v, &e, h->verdict);
 }
 
 static void release(hearing *h) {
@@ -282,11 +349,14 @@ void mla_judge_vector(mla_device *device, const mla_vector *v,
   h.limits = mla_vector_limits(v);
   h.err = mla_error_init();
   unsigned char poison = (unsigned char)options->poison;
-  if (is_lawful(&h) && ask(&h) && expect(&h) && plan(&h) && run(&h, poison) &&
-      compare(&h)) {
+  if (is_lawful(&h) && ask(&h) && expect(&h) && plan(&h) &&
+      serve_earlier(&h, poison) && run(&h, poison) && compare(&h) &&
+      keep_first(&h)) {
     check_bands(&h, poison);
     check_inputs(&h);
-    repeat(&h);
+    repeat(&h, poison);
+    regroup(&h);
   }
+  observe(&h, poison);
   release(&h);
 }

@@ -4,8 +4,26 @@
 #ifndef MLA_JUDGE_H
 #define MLA_JUDGE_H
 
+#include "expect.h"
 #include "generate.h"
 #include "verdict.h"
+
+/* What a hearing that ended in a failure had before it; borrowed. */
+typedef struct mla_evidence {
+  const mla_answer *answer;
+  const mla_limits *limits;
+  const mla_expectation *expectation;
+  const unsigned char *got[MLA_T_COUNT]; /* outputs after the first run */
+  unsigned char poison; /* of workspace and outputs in that run */
+} mla_evidence;
+
+/* Called at the end of every hearing that fails, with what came out; `got` is
+   NULL when there was no run. May add to the verdict. */
+typedef struct mla_judge_observer {
+  void (*failed)(void *context, const mla_vector *v, const mla_evidence *e,
+                 mla_verdict *verdict);
+  void *context;
+} mla_judge_observer;
 
 typedef struct mla_judge_options {
   const char *keep;  /* folder for the reference's answers, or NULL */
@@ -13,6 +31,7 @@ typedef struct mla_judge_options {
   int repeat;        /* run again where determinism is declared */
   int has_digest;    /* the expected values must have this digest */
   uint64_t digest;
+  const mla_judge_observer *observer; /* or NULL */
 } mla_judge_options;
 
 mla_judge_options mla_judge_defaults(void);

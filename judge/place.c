@@ -115,6 +115,14 @@ mla_status mla_place_fill(mla_place *p, unsigned char poison, mla_error *err) {
   return status == MLA_OK ? settle(p, err) : status;
 }
 
+mla_status mla_place_put(mla_place *p, int32_t slot, const void *bytes,
+                         mla_error *err) {
+  mla_placed *m = &p->slot[slot];
+  memcpy(m->image + m->lead, bytes, (size_t)(m->bytes - m->lead - MLA_BAND));
+  mla_status status = to_device(p, m, err);
+  return status == MLA_OK ? settle(p, err) : status;
+}
+
 mla_args mla_place_args(const mla_place *p) {
   mla_args args = {(uint32_t)sizeof(mla_args), MLA_T_COUNT, p->tensor};
   return args;

@@ -37,6 +37,9 @@ void mla_place_free(mla_place *place);
 /* Before each run: the vector's bytes; bands and workspace get `poison`. */
 mla_status mla_place_fill(mla_place *place, unsigned char poison,
                           mla_error *err);
+/* Other bytes, as many as the tensor has, in place of the vector's. */
+mla_status mla_place_put(mla_place *place, int32_t slot, const void *bytes,
+                         mla_error *err);
 mla_args mla_place_args(const mla_place *place);
 void *mla_place_workspace(const mla_place *place);
 

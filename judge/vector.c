@@ -84,6 +84,16 @@ mla_limits mla_vector_limits(const mla_vector *v) {
   return limits;
 }
 
+int64_t mla_vector_earlier_len(const mla_vector *v, int64_t b) {
+  const mla_tensor *lens = &v->tensor[MLA_T_SEQ_LENS];
+  const mla_tensor *starts = &v->tensor[MLA_T_QUERY_START_LOC];
+  int64_t n = mla_get_int(lens->data, lens->dtype, mla_at1(lens, b));
+  if (v->problem.op != MLA_OP_PREFILL) return n / 2;
+  int64_t q = mla_get_int(starts->data, starts->dtype, mla_at1(starts, b + 1)) -
+              mla_get_int(starts->data, starts->dtype, mla_at1(starts, b));
+  return q + (n - q) / 2;
+}
+
 int64_t mla_vector_request(const mla_vector *v, int64_t token,
                            int64_t *within) {
   int32_t slot = v->problem.op == MLA_OP_KV_READ ? MLA_T_CU_SEQ_LENS

@@ -72,6 +72,10 @@ int64_t mla_vector_live(const mla_vector *v, int32_t slot);
 mla_args mla_vector_args(const mla_vector *v);
 mla_limits mla_vector_limits(const mla_vector *v);
 
+/* The length that request b had when the plan served it before (replay):
+   about half of it, lawful wherever its own is. */
+int64_t mla_vector_earlier_len(const mla_vector *v, int64_t b);
+
 /* Which request a token belongs to, and its index there; -1: none. */
 int64_t mla_vector_request(const mla_vector *v, int64_t token, int64_t *within);
 

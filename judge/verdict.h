@@ -59,6 +59,7 @@ typedef struct mla_verdict {
   int32_t repeated;         /* runs after the first that were compared */
   int32_t differs;          /* one of those gave other bits */
   int32_t unstable;         /* so did another with the first one's poison */
+  int32_t mates;            /* alone, the first request gets other bits */
   char kernel[64];
   char reason[320]; /* of anything but a pass, one sentence */
   char fences[240]; /* what was touched and should not have been; "" */

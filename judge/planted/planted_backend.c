@@ -1,14 +1,11 @@
-/* The vtable of the planted backend, and the faults outside the kernels. */
-#include <signal.h>
+/* The vtable of the planted backend: options, queries, plans. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "dtype.h"
 #include "error.h"
 #include "planted_core.h"
-#include "tensor.h"
 
 static int32_t device_count(mla_error *err) {
   (void)err;
@@ -26,22 +23,36 @@ static mla_status device_info(int32_t device, mla_device_info *info,
   return MLA_OK;
 }
 
+/* ---------------------------------------------------------------- options */
+
+static mla_status choose_fault(mla_handle *h, const char *name,
+                               mla_error *err) {
+  h->fault = planted_fault_find(name);
+  h->a = planted_fault_at(h->fault)->a;
+  h->x = planted_fault_at(h->fault)->x;
+  if (h->fault != PLANTED_NONE || !strcmp(name, "none")) return MLA_OK;
+  return mla_fail(err, MLA_INVALID_ARGUMENT, "fault",
+                  "there is no planted fault '%s'", name);
+}
+
 static mla_status set_option(mla_handle *h, const char *key, const char *value,
                              mla_error *err) {
-  if (!strcmp(key, "fault")) {
-    h->fault = planted_fault_find(value);
-    if (h->fault == PLANTED_NONE && strcmp(value, "none"))
-      return mla_fail(err, MLA_INVALID_ARGUMENT, "fault",
-                      "there is no planted fault '%s'", value);
-    h->a = planted_fault_at(h->fault)->a;
-    h->x = planted_fault_at(h->fault)->x;
+  int32_t tries = planted_fault_at(h->fault)->tries;
+  if (!strcmp(key, "fault")) return choose_fault(h, value, err);
+  if (!strcmp(key, "x")) {
+    h->x = strtod(value, NULL);
+  } else if (!strcmp(key, "head")) {
+    h->head = strtoll(value, NULL, 10);
+  } else if (!strcmp(key, "request")) {
+    h->request = strtoll(value, NULL, 10);
   } else if (!strcmp(key, "a")) {
     h->a = (int32_t)strtol(value, NULL, 10);
-  } else if (!strcmp(key, "x")) {
-    h->x = strtod(value, NULL);
+    if (h->a < 1 && (tries == PLANTED_TILES || tries == PLANTED_BITS))
+      return mla_fail(err, MLA_INVALID_ARGUMENT, "a", "a is '%s', at least 1",
+                      value);
   } else {
     return mla_fail(err, MLA_INVALID_ARGUMENT, "options",
-                    "unknown option '%s' (fault, a, x)", key);
+                    "unknown option '%s' (fault, a, x, head, request)", key);
   }
   return MLA_OK;
 }
@@ -70,6 +81,7 @@ static mla_status open_device(int32_t device, const char *options,
   (void)device;
   mla_handle *h = calloc(1, sizeof *h);
   if (!h) return MLA_OUT_OF_MEMORY;
+  h->head = h->request = -1;
   mla_status st = parse_options(h, options, err);
   if (st != MLA_OK) {
     free(h);
@@ -83,7 +95,9 @@ static void close_device(mla_handle *handle) {
   free(handle);
 }
 
-static const char *why_not(const mla_problem *p) {
+/* ---------------------------------------------------------------- queries */
+
+const char *planted_refusal(const mla_problem *p) {
   if (p->window) return "window: no sliding window";
   if (p->flags & (MLA_ALIBI | MLA_OUTPUT_SCALE))
     return "flags: neither ALiBi nor an output scale";
@@ -93,7 +107,8 @@ static const char *why_not(const mla_problem *p) {
   int uses_cache = p->op <= MLA_OP_KV_COPY || p->op == MLA_OP_DECODE ||
                    (p->op == MLA_OP_PREFILL && (p->flags & MLA_CONTEXT));
   int32_t plain = mla_format_dtype(p->cache_format);
-  if (uses_cache && plain == MLA_DTYPE_NONE) return "cache_format: plain only";
+  if (uses_cache && (plain == MLA_DTYPE_NONE || mla_dtype_bits(plain) < 16))
+    return "cache_format: plain only";
   int attends = p->op == MLA_OP_DECODE || p->op == MLA_OP_PREFILL;
   if (uses_cache && attends && p->q_dtype != MLA_F32 && plain != p->q_dtype)
     return "cache_format: must be that of q, or q f32";
@@ -102,22 +117,25 @@ static const char *why_not(const mla_problem *p) {
   return NULL;
 }
 
-static uint64_t workspace_floats(const mla_problem *p, const mla_limits *l) {
+int64_t planted_scratch(const mla_problem *p, const mla_limits *limits) {
   int64_t dv = p->op == MLA_OP_DECODE ? mla_problem_v_dim(p) : p->v_head_dim;
   if (p->op != MLA_OP_DECODE && p->op != MLA_OP_PREFILL) return 0;
-  return (uint64_t)(planted_max_parts(p, l) * (dv + 1));
+  return planted_max_parts(p, limits) * (dv + 1);
 }
 
 static mla_status query(mla_handle *handle, const mla_problem *problem,
                         const mla_limits *limits, mla_answer *answer,
                         mla_error *err) {
   (void)err;
-  const char *no = why_not(problem);
+  const char *no = planted_refusal(problem);
+  uint64_t bytes = (uint64_t)planted_scratch(problem, limits) * sizeof(float);
   answer->supported = !no;
   snprintf(answer->reason, sizeof answer->reason, "%s", no ? no : "");
   snprintf(answer->kernel, sizeof answer->kernel, "planted_%s",
            planted_fault_at(handle->fault)->name);
-  answer->workspace_bytes = workspace_floats(problem, limits) * sizeof(float);
+  if (FAULT(handle, WS_SHORT))
+    bytes -= bytes > (uint64_t)handle->a ? (uint64_t)handle->a : bytes;
+  answer->workspace_bytes = bytes;
   answer->workspace_alignment = 64;
   answer->determinism = MLA_DETERMINISM_BATCH_INVARIANT;
   return MLA_OK;
@@ -132,7 +150,8 @@ static mla_status make_plan(mla_handle *handle, const mla_problem *problem,
   p->handle = *handle;
   p->problem = *problem;
   p->limits = *limits;
-  p->workspace_bytes = workspace_floats(problem, limits) * sizeof(float);
+  p->workspace_bytes =
+      (uint64_t)planted_scratch(problem, limits) * sizeof(float);
   *plan = p;
   return MLA_OK;
 }
@@ -141,83 +160,6 @@ static void free_plan(mla_backend_plan *plan) {
   if (!plan) return;
   free(plan->first_lens);
   free(plan);
-}
-
-static void remember_lens(mla_backend_plan *plan, const mla_args *args) {
-  const mla_tensor *lens = mla_arg(args, MLA_T_SEQ_LENS);
-  if (plan->handle.fault != PLANTED_STALE_LENS || !lens || plan->first_lens)
-    return;
-  plan->first_lens = calloc((size_t)lens->shape[0] + 1, sizeof(int32_t));
-  if (!plan->first_lens) return;
-  plan->first_count = lens->shape[0];
-  for (int64_t i = 0; i < lens->shape[0]; i++)
-    plan->first_lens[i] =
-        (int32_t)mla_get_int(lens->data, lens->dtype, mla_at1(lens, i));
-}
-
-static void write_past_out(const planted_call *c) {
-  const mla_tensor *t = planted_arg(c, MLA_T_OUT);
-  if (!t) return;
-  int64_t end = mla_tensor_extent(t);
-  memset((unsigned char *)t->data + end, 0x5a, (size_t)c->a);
-}
-
-static void write_input(const planted_call *c) {
-  const mla_tensor *t = planted_arg(c, MLA_T_Q);
-  if (!t) t = planted_arg(c, MLA_T_KV_C);
-  if (t) mla_put(t->data, t->dtype, 0, 0.5);
-}
-
-/* Mistakes made before or after the kernel. Nonzero: the kernel is skipped. */
-static int misbehave(const planted_call *c, mla_status *st, mla_error *err) {
-  if (FAULT(c, CRASH)) raise(SIGSEGV);
-  if (FAULT(c, ABORT)) abort();
-  if (FAULT(c, ISA_ZERO_SUM)) raise(SIGILL);
-  while (FAULT(c, HANG)) sleep(1);
-  if (FAULT(c, WS_OVERRUN) && c->ws_floats)
-    memset((unsigned char *)c->ws + c->ws_floats * (int64_t)sizeof(float), 0x5a,
-           (size_t)c->a);
-  if (FAULT(c, OVERRUN)) write_past_out(c);
-  if (FAULT(c, WRITE_INPUT)) write_input(c);
-  if (FAULT(c, HONESTY_REFUSE)) {
-    *st = mla_fail(err, MLA_UNSUPPORTED, "op", "run refuses what query took");
-    return 1;
-  }
-  *st = MLA_OK;
-  return FAULT(c, HONESTY_NOTHING);
-}
-
-static mla_status run(const mla_backend_plan *plan, const mla_args *args,
-                      void *workspace, uint64_t workspace_bytes,
-                      mla_stream stream, mla_error *err) {
-  typedef mla_status (*kernel)(const planted_call *);
-  static const kernel kernels[] = {
-      [MLA_OP_KV_WRITE] = planted_kv_write,
-      [MLA_OP_KV_READ] = planted_kv_read,
-      [MLA_OP_KV_COPY] = planted_kv_copy,
-      [MLA_OP_ABSORB] = planted_absorb,
-      [MLA_OP_Q_ABSORB] = planted_q_absorb,
-      [MLA_OP_V_EXPAND] = planted_v_expand,
-      [MLA_OP_DECODE] = planted_decode,
-      [MLA_OP_PREFILL] = planted_prefill,
-      [MLA_OP_MERGE] = planted_merge,
-      [MLA_OP_MATMUL] = planted_matmul,
-  };
-  mla_status st;
-  (void)stream;
-  (void)workspace_bytes;
-  mla_backend_plan *own = (mla_backend_plan *)(uintptr_t)plan;
-  remember_lens(own, args);
-  planted_call c = {own,
-                    &plan->problem,
-                    args,
-                    workspace,
-                    (int64_t)(plan->workspace_bytes / sizeof(float)),
-                    plan->handle.fault,
-                    plan->handle.a,
-                    plan->handle.x};
-  if (misbehave(&c, &st, err)) return st;
-  return kernels[plan->problem.op](&c);
 }
 
 const mla_backend *mla_planted_backend(uint32_t major, uint32_t minor) {
@@ -234,7 +176,7 @@ const mla_backend *mla_planted_backend(uint32_t major, uint32_t minor) {
       .close = close_device,
       .query = query,
       .plan = make_plan,
-      .run = run,
+      .run = planted_run,
       .plan_free = free_plan,
   };
   (void)minor;

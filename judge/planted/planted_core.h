@@ -10,14 +10,15 @@ struct mla_handle {
   int32_t fault; /* planted_fault_id */
   int32_t a;
   double x;
+  int64_t head, request; /* the only ones that are wrong; -1: all */
 };
 
 struct mla_backend_plan {
   mla_handle handle;
   mla_problem problem;
   mla_limits limits;
-  uint64_t workspace_bytes;
-  int32_t *first_lens; /* STALE_LENS: what the first run saw */
+  uint64_t workspace_bytes; /* used; what is declared may be less */
+  int32_t *first_lens;      /* STALE_LENS: what the first run saw */
   int64_t first_count;
 };
 
@@ -30,6 +31,8 @@ typedef struct planted_call {
   int64_t ws_floats;
   int32_t fault, a;
   double x;
+  const unsigned char *wanted; /* rows token * heads + head, or NULL */
+  int64_t only_head, only_request;
 } planted_call;
 
 #define FAULT(c, NAME) ((c)->fault == PLANTED_##NAME)
@@ -56,7 +59,21 @@ typedef struct planted_row {
 
 const mla_tensor *planted_arg(const planted_call *c, int slot);
 
+/* planted_run.c: the vtable's run, and the kernel of the operation. */
+mla_status planted_run(const mla_backend_plan *plan, const mla_args *args,
+                       void *workspace, uint64_t workspace_bytes,
+                       mla_stream stream, mla_error *err);
+mla_status planted_dispatch(const planted_call *c);
+
+/* planted_backend.c */
+const char *planted_refusal(const mla_problem *p);
+/* Workspace used, in floats. */
+int64_t planted_scratch(const mla_problem *p, const mla_limits *limits);
+/* planted_lens.c: is this row of an output to be computed? */
+int planted_wants(const planted_call *c, int64_t token, int64_t head);
+
 /* planted_lens.c: lengths and masks. */
+int64_t planted_int(const mla_tensor *t, int64_t i);
 int64_t planted_seq_len(const planted_call *c, int64_t request);
 int64_t planted_query_start(const planted_call *c, int64_t request);
 int64_t planted_visible(const planted_call *c, int64_t seq, int64_t queries,

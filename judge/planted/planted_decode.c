@@ -72,6 +72,12 @@ static void read_beyond(const planted_call *c, int64_t request, int64_t n) {
     int64_t id = ((const int32_t *)table->data)[mla_at2(table, request, 0) - 1];
     sink ^= ((const volatile unsigned char *)cache->data)[id * 65536];
   }
+  if (FAULT(c, OOB_CACHE)) {
+    const mla_tensor *cache = planted_arg(c, MLA_T_CACHE);
+    const volatile unsigned char *end =
+        (const unsigned char *)cache->data + mla_tensor_extent(cache);
+    for (int32_t i = 0; i < c->a; i++) sink ^= end[i];
+  }
   (void)sink;
 }
 
@@ -85,8 +91,16 @@ static void load_query(decode_state *s, int64_t token, int64_t head) {
     s->q[d] = (float)mla_get(q->data, q->dtype, at + d);
 }
 
+/* Fewer splits for more requests: what breaks batch invariance. */
+static int32_t splits_of(const decode_state *s) {
+  if (!FAULT(s->c, INVARIANCE_SPLIT)) return s->parts;
+  int64_t b = planted_arg(s->c, MLA_T_SEQ_LENS)->shape[0];
+  return (int32_t)(b % s->parts + 1);
+}
+
 static void even_ranges(decode_state *s, int64_t n) {
-  int64_t per = (n + s->parts - 1) / s->parts;
+  int32_t splits = splits_of(s);
+  int64_t per = (n + splits - 1) / splits;
   for (int32_t i = 0; i < s->parts; i++)
     s->ranges[i] = (planted_range){i * per, (i + 1) * per};
 }
@@ -102,11 +116,6 @@ static planted_keys keys_of(const decode_state *s, int64_t over) {
 static int skip_head(const planted_call *c, int64_t head) {
   int64_t heads = c->p->num_heads;
   if (FAULT(c, HEADS_DROP) && heads > c->a) return head >= heads - heads % c->a;
-  if (FAULT(c, HONESTY_RUBBISH)) {
-    int64_t power = 1;
-    while (power * 2 <= heads) power *= 2;
-    return head >= power;
-  }
   return 0;
 }
 
@@ -123,15 +132,18 @@ static void request_rows(decode_state *s, int64_t b, int64_t kv_head,
   int64_t from = planted_query_start(c, b), to = planted_query_start(c, b + 1);
   int64_t seq = planted_seq_len(c, b), n = usable_keys(c, seq);
   int64_t over = over_read(c, seq);
-  gather(s, b, kv_head, n + over);
+  gather(s, b, kv_head, n + over > 0 ? n + over : 1);
   for (int64_t t = from; t < to; t++)
     for (int64_t h = 0; h < c->p->num_heads; h++) {
       if (kv_head_of(c, h) != kv_head || skip_head(c, h)) continue;
+      if (!planted_wants(c, t - shift, h)) continue;
       int64_t seen = planted_visible(c, seq, to - from, t - from);
+      if (seen == 0 && FAULT(c, EMPTY_ROW_FIRST)) seen = 1;
       int64_t extra = seen == seq ? over : 0;
       if (FAULT(c, TAIL_SEEN)) seen += extra, extra = 0;
-      if (seen > n + over) seen = n + over;
-      if (seen > n && !FAULT(c, TAIL_SEEN)) seen = n;
+      if (seen > n + over && !FAULT(c, EMPTY_ROW_FIRST)) seen = n + over;
+      if (seen > n && !FAULT(c, TAIL_SEEN) && !FAULT(c, EMPTY_ROW_FIRST))
+        seen = n;
       load_query(s, t, h);
       even_ranges(s, seen);
       planted_row row = {t - shift, h, seen, s->q};

@@ -6,10 +6,6 @@
 #include "planted_core.h"
 #include "tensor.h"
 
-static int64_t int_at(const mla_tensor *t, int64_t i) {
-  return mla_get_int(t->data, t->dtype, i);
-}
-
 static void put_row(const mla_tensor *cache, int64_t at, const mla_tensor *from,
                     int64_t token, int64_t width) {
   for (int64_t d = 0; d < width; d++)
@@ -34,7 +30,7 @@ mla_status planted_kv_write(const planted_call *c) {
   int64_t l = kv->shape[1], r = pe->shape[1], row = 0;
   int64_t capacity = cache->shape[0] * cache->shape[1];
   for (int64_t i = 0; i < map->shape[0]; i++) {
-    int64_t slot = slot_written(c, int_at(map, mla_at1(map, i)), capacity);
+    int64_t slot = slot_written(c, planted_int(map, i), capacity);
     int64_t token = FAULT(c, SLOT_COMPACT) ? row : i;
     if (slot < 0) continue;
     row++;
@@ -42,8 +38,13 @@ mla_status planted_kv_write(const planted_call *c) {
     put_row(cache, at, kv, token, l);
     put_row(cache, at + l, pe, token, r);
     if (FAULT(c, SLOT_NEIGHBOUR) && slot + 1 < capacity)
-      for (int32_t e = 0; e < c->a; e++)
+      for (int32_t e = 0; e < c->a && e < cache->stride[1]; e++)
         mla_put(cache->data, cache->dtype, at + l + r + e, 0);
+  }
+  for (int64_t t = map->shape[0]; FAULT(c, SLOT_PADDING) && t < kv->shape[0];
+       t++) {
+    put_row(cache, 0, kv, t, l);
+    put_row(cache, l, pe, t, r);
   }
   return MLA_OK;
 }
@@ -57,9 +58,9 @@ mla_status planted_kv_read(const planted_call *c) {
   float *row = malloc((size_t)width * sizeof *row);
   if (!row) return MLA_OUT_OF_MEMORY;
   for (int64_t b = 0; b + 1 < cu->shape[0]; b++) {
-    int64_t from = int_at(cu, mla_at1(cu, b));
-    int64_t to = int_at(cu, mla_at1(cu, b + 1));
-    int64_t start = starts ? int_at(starts, mla_at1(starts, b)) : 0;
+    int64_t from = planted_int(cu, b);
+    int64_t to = planted_int(cu, b + 1);
+    int64_t start = starts ? planted_int(starts, b) : 0;
     if (FAULT(c, PREFIX_START)) start = 0;
     for (int64_t t = from; t < to; t++) {
       planted_gather_row(c, cache, b, start + t - from, 0, width, row);
@@ -78,8 +79,8 @@ mla_status planted_kv_copy(const planted_call *c) {
   size_t bytes = (size_t)(mla_dtype_bits(dst->dtype) / 8);
   int64_t bs = dst->shape[1], e = dst->shape[2];
   for (int64_t i = 0; i < map->shape[0]; i++) {
-    int64_t from = int_at(map, mla_at2(map, i, 0));
-    int64_t to = int_at(map, mla_at2(map, i, 1));
+    int64_t from = mla_get_int(map->data, map->dtype, mla_at2(map, i, 0));
+    int64_t to = mla_get_int(map->data, map->dtype, mla_at2(map, i, 1));
     if (FAULT(c, PREFIX_ORDER)) {
       int64_t t = from;
       from = to % src->shape[0];

@@ -7,13 +7,13 @@ const mla_tensor *planted_arg(const planted_call *c, int slot) {
   return mla_arg(c->args, slot);
 }
 
-static int64_t read_int(const mla_tensor *t, int64_t i) {
+int64_t planted_int(const mla_tensor *t, int64_t i) {
   return mla_get_int(t->data, t->dtype, mla_at1(t, i));
 }
 
 int64_t planted_seq_len(const planted_call *c, int64_t request) {
   const mla_tensor *lens = planted_arg(c, MLA_T_SEQ_LENS);
-  int64_t n = read_int(lens, request);
+  int64_t n = planted_int(lens, request);
   if (FAULT(c, STALE_LENS) && request < c->plan->first_count)
     return c->plan->first_lens[request];
   if (FAULT(c, STALE_MAX)) {
@@ -24,7 +24,19 @@ int64_t planted_seq_len(const planted_call *c, int64_t request) {
 }
 
 int64_t planted_query_start(const planted_call *c, int64_t request) {
-  return read_int(planted_arg(c, MLA_T_QUERY_START_LOC), request);
+  return planted_int(planted_arg(c, MLA_T_QUERY_START_LOC), request);
+}
+
+/* A row is left out when a probe does not ask for it, or when the fault is
+   planted in others. */
+int planted_wants(const planted_call *c, int64_t token, int64_t head) {
+  if (c->wanted && !c->wanted[token * c->p->num_heads + head]) return 0;
+  if (c->only_head >= 0 && head != c->only_head) return 0;
+  if (c->only_request < 0) return 1;
+  const mla_tensor *start = planted_arg(c, MLA_T_QUERY_START_LOC);
+  if (!start || c->only_request + 1 >= start->shape[0]) return 1;
+  return token >= planted_int(start, c->only_request) &&
+         token < planted_int(start, c->only_request + 1);
 }
 
 int64_t planted_visible(const planted_call *c, int64_t seq, int64_t queries,

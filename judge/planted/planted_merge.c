@@ -85,9 +85,15 @@ static void store_lse(const planted_call *c, const planted_row *row,
 
 static void spoil_row(const planted_call *c, const planted_row *row, int32_t dv,
                       float *out) {
-  static int runs; /* two runs differ: a race as a test can have it */
+  static int runs; /* no two runs agree: a race as a test can have it */
   if (FAULT(c, RACE_ROW) && (row->token + row->head) % c->a == 0)
-    for (int32_t d = 0; d < dv; d++) out[d] *= 1 + (float)(runs++ % 3) / 256;
+    for (int32_t d = 0; d < dv; d++) out[d] *= 1 + (float)(runs++ % 7) / 128;
+}
+
+static int is_late(const planted_call *c, const planted_row *row) {
+  static unsigned runs;
+  if (!FAULT(c, RACE_LATE) || (row->token + row->head) % c->a) return 0;
+  return runs++ * 2654435761u >> 31;
 }
 
 void planted_store(const planted_call *c, const planted_row *row, int32_t dv,
@@ -95,6 +101,7 @@ void planted_store(const planted_call *c, const planted_row *row, int32_t dv,
   const mla_tensor *t = planted_arg(c, MLA_T_OUT);
   int empty = lse == -INFINITY;
   if (empty && FAULT(c, EMPTY_ROW_STALE)) return;
+  if (is_late(c, row)) return;
   if (empty && FAULT(c, EMPTY_ROW_FINITE)) lse = (float)c->x;
   if (empty && FAULT(c, EMPTY_ROW_NAN)) out[0] = NAN;
   apply_sink(c, row, dv, out, &lse);
@@ -133,6 +140,7 @@ mla_status planted_merge(const planted_call *c) {
   for (int64_t n = 0; st == MLA_OK && n < parts->shape[1]; n++)
     for (int64_t h = 0; h < parts->shape[2]; h++) {
       planted_row row = {n, h, 1, NULL};
+      if (!planted_wants(c, n, h)) continue;
       load_parts(c, &row, count, dv, outs, lses);
       planted_combine(c, count, dv, outs, lses, out, &lse);
       planted_store(c, &row, dv, out, lse);

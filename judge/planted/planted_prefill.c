@@ -128,12 +128,17 @@ static void request_head(prefill_state *s, int64_t b, int64_t head,
                          int64_t context, int64_t queries) {
   const planted_call *c = s->c;
   int64_t rows = context + queries, from = planted_query_start(c, b);
+  int wanted = 0;
+  for (int64_t t = 0; t < queries; t++)
+    wanted |= planted_wants(c, from + t, head);
+  if (!wanted) return;
   load_weights(s, head);
   up_project(s, rows);
   planted_keys keys = {s->k,     s->v, s->p + s->r, s->v_dim, s->p + s->r,
                        s->v_dim, 0};
   for (int64_t t = 0; t < queries; t++) {
     int64_t seen = planted_visible(c, rows, queries, t);
+    if (!planted_wants(c, from + t, head)) continue;
     if (seen > rows) seen = rows;
     load_query(s, from + t, head);
     planted_row row = {from + t, head, seen, s->q};

@@ -91,39 +91,56 @@ static int64_t head_used(const planted_call *c, int64_t h) {
   return h;
 }
 
-static int skip_head(const planted_call *c, int64_t h) {
+static int planted_computes(const planted_call *c, int64_t n, int64_t h) {
   int64_t heads = c->p->num_heads;
-  return FAULT(c, HEADS_DROP) && heads > c->a && h >= heads - heads % c->a;
+  if (FAULT(c, HEADS_DROP) && heads > c->a && h >= heads - heads % c->a)
+    return 0;
+  return planted_wants(c, n, h);
+}
+
+/* Where number j of row i of a head's weights lies; a fault may recompute the
+   strides, or exchange rows and columns. */
+static int64_t weight_at(const planted_call *c, const mla_tensor *w, int64_t h,
+                         int64_t i, int64_t j) {
+  int64_t rows = w->shape[1], columns = w->shape[2];
+  if (FAULT(c, STRIDES_WEIGHT)) return (h * rows + i) * columns + j;
+  if (!FAULT(c, ABSORB_TURNED)) return mla_at3(w, h, i, j);
+  int64_t flat = j * rows + i;
+  return mla_at3(w, h, flat / columns, flat % columns);
+}
+
+/* out[n,h,d] = sum over i of x[n,h,i] times a weight of (d, i). */
+static void headed_product(const planted_call *c, const mla_tensor *x,
+                           const mla_tensor *w, const mla_tensor *out,
+                           int down) {
+  int64_t width = x->shape[2];
+  if (FAULT(c, HEADDIM_TAIL)) width -= width % c->a;
+  for (int64_t n = 0; n < out->shape[0]; n++)
+    for (int64_t h = 0; h < out->shape[1]; h++)
+      for (int64_t d = 0; planted_computes(c, n, h) && d < out->shape[2]; d++) {
+        float sum = 0, block = 0;
+        int64_t from = head_used(c, h);
+        for (int64_t i = 0; i < width; i++) {
+          int64_t k =
+              down ? weight_at(c, w, from, i, d) : weight_at(c, w, from, d, i);
+          block += (float)at(x, mla_at3(x, n, h, i)) * (float)at(w, k);
+          if (i % 64 < 63 && i < width - 1) continue;
+          sum += block;
+          block = 0;
+        }
+        mla_put(out->data, out->dtype, mla_at3(out, n, h, d), (double)sum);
+      }
 }
 
 mla_status planted_q_absorb(const planted_call *c) {
-  const mla_tensor *q = planted_arg(c, MLA_T_Q_NOPE);
-  const mla_tensor *w = planted_arg(c, MLA_T_W_UK);
-  const mla_tensor *out = planted_arg(c, MLA_T_Q_LATENT);
-  int64_t p = q->shape[2];
-  if (FAULT(c, HEADDIM_TAIL)) p -= p % c->a;
-  for (int64_t n = 0; n < out->shape[0]; n++)
-    for (int64_t h = 0; h < out->shape[1]; h++)
-      for (int64_t d = 0; !skip_head(c, h) && d < out->shape[2]; d++)
-        mla_put(out->data, out->dtype, mla_at3(out, n, h, d),
-                (double)product(q, mla_at3(q, n, h, 0), 1, w,
-                                mla_at3(w, head_used(c, h), 0, d), w->stride[1],
-                                p));
+  headed_product(c, planted_arg(c, MLA_T_Q_NOPE), planted_arg(c, MLA_T_W_UK),
+                 planted_arg(c, MLA_T_Q_LATENT), 1);
   return MLA_OK;
 }
 
 mla_status planted_v_expand(const planted_call *c) {
-  const mla_tensor *o = planted_arg(c, MLA_T_O_LATENT);
-  const mla_tensor *w = planted_arg(c, MLA_T_W_UV);
-  const mla_tensor *out = planted_arg(c, MLA_T_OUT);
-  int64_t l = o->shape[2];
-  if (FAULT(c, HEADDIM_TAIL)) l -= l % c->a;
-  for (int64_t n = 0; n < out->shape[0]; n++)
-    for (int64_t h = 0; h < out->shape[1]; h++)
-      for (int64_t d = 0; !skip_head(c, h) && d < out->shape[2]; d++)
-        mla_put(out->data, out->dtype, mla_at3(out, n, h, d),
-                (double)product(o, mla_at3(o, n, h, 0), 1, w,
-                                mla_at3(w, head_used(c, h), d, 0), 1, l));
+  headed_product(c, planted_arg(c, MLA_T_O_LATENT), planted_arg(c, MLA_T_W_UV),
+                 planted_arg(c, MLA_T_OUT), 0);
   return MLA_OK;
 }
 
@@ -131,12 +148,14 @@ mla_status planted_matmul(const planted_call *c) {
   const mla_tensor *a = planted_arg(c, MLA_T_A);
   const mla_tensor *b = planted_arg(c, MLA_T_B);
   const mla_tensor *out = planted_arg(c, MLA_T_OUT);
-  int64_t k = a->shape[1];
+  int64_t k = a->shape[1], b_row = b->stride[0];
   if (FAULT(c, HEADDIM_TAIL)) k -= k % c->a;
+  if (FAULT(c, STRIDES_WEIGHT)) b_row = b->shape[1];
   for (int64_t m = 0; m < out->shape[0]; m++)
-    for (int64_t n = 0; n < out->shape[1]; n++)
-      mla_put(
-          out->data, out->dtype, mla_at2(out, m, n),
-          (double)product(a, mla_at2(a, m, 0), 1, b, mla_at2(b, n, 0), 1, k));
+    for (int64_t n = 0; n < out->shape[1]; n++) {
+      if (c->wanted && !c->wanted[m]) continue;
+      mla_put(out->data, out->dtype, mla_at2(out, m, n),
+              (double)product(a, mla_at2(a, m, 0), 1, b, n * b_row, 1, k));
+    }
   return MLA_OK;
 }

@@ -38,7 +38,7 @@ static float score_of(const planted_call *c, const planted_row *row,
   if (FAULT(c, HEADDIM_TAIL)) n -= n % c->a;
   float s =
       FAULT(c, ROPE_PAIRS) ? dot_pairs(c, row->q, k, n) : dot(row->q, k, n);
-  if (FAULT(c, RANGE_F16_SCORE) && fabsf(s) > (float)c->x)
+  if (FAULT(c, RANGE_SCORE) && fabsf(s) > (float)c->x)
     s = s > 0 ? INFINITY : -INFINITY;
   double scale = c->p->scale;
   if (FAULT(c, YARN_SCALE)) scale = 1 / sqrt(keys->dk);
@@ -49,15 +49,24 @@ static float score_of(const planted_call *c, const planted_row *row,
   return s;
 }
 
+/* To nearest with `bits` of mantissa, the hidden one among them. */
+static float rounded(float x, int32_t bits) {
+  int e;
+  if (!isfinite(x) || bits >= 24) return x;
+  float m = frexpf(x, &e);
+  return ldexpf(rintf(ldexpf(m, bits)), e - bits);
+}
+
 static float weight_of(const planted_call *c, float score, float max) {
   float p = expf(FAULT(c, RANGE_NO_MAX) ? score : score - max);
-  return FAULT(c, HONESTY_NUMERICS) ? (float)mla_round_to(MLA_BF16, p) : p;
+  return FAULT(c, HONESTY_NUMERICS) ? rounded(p, c->a) : p;
 }
 
 /* How often key j counts: 1, unless a fault says otherwise. */
 static int times(const planted_call *c, const planted_row *row, int64_t j) {
-  if (FAULT(c, DROP_KEY) && row->visible > BLOCK && j == c->a) return 0;
-  if (FAULT(c, DUPLICATE_KEY) && j == c->a) return 2;
+  if (FAULT(c, TILE_LOST) && j % c->a == c->a - 1 && j + 1 < row->visible)
+    return 0;
+  if (FAULT(c, TILE_TWICE) && j > 0 && j % c->a == 0) return 2;
   return 1;
 }
 
@@ -112,11 +121,11 @@ static void attend_range(const planted_call *c, const planted_row *row,
   float top = FAULT(c, RANGE_NO_MAX) ? 0 : max;
   if (FAULT(c, LSE_SCALE)) top = (float)(top / c->x);
   for (int32_t d = 0; d < keys->dv; d++) {
-    if (FAULT(c, RANGE_F16_SUM) && fabsf(acc[d]) > (float)c->x)
+    if (FAULT(c, RANGE_SUM) && fabsf(acc[d]) > (float)c->x)
       acc[d] = acc[d] > 0 ? INFINITY : -INFINITY;
     acc[d] /= total;
-    if (FAULT(c, SPLIT_F16) && r.hi - r.lo < row->visible)
-      acc[d] = (float)mla_round_to(MLA_BF16, acc[d]);
+    if (FAULT(c, SPLIT_TYPE) && r.hi - r.lo < row->visible)
+      acc[d] = rounded(acc[d], c->a);
   }
   *lse = top + logf(total);
 }
@@ -126,7 +135,7 @@ static void leave_empty(const planted_call *c, int32_t dv, float *acc,
                         float *lse) {
   if (FAULT(c, EMPTY_SPLIT)) return;
   memset(acc, 0, (size_t)dv * sizeof *acc);
-  *lse = -INFINITY;
+  *lse = FAULT(c, EMPTY_SPLIT_ZERO) ? 0 : -INFINITY;
 }
 
 void planted_attend(const planted_call *c, const planted_row *row,
@@ -144,5 +153,9 @@ void planted_attend(const planted_call *c, const planted_row *row,
       leave_empty(c, dv, outs + (int64_t)i * dv, lses + i);
   }
   planted_combine(c, range_count, dv, outs, lses, out, &lse);
+  if (FAULT(c, HONESTY_WIDTH) && keys->dk % c->a) {
+    memset(out, 0, sizeof out);
+    lse = 0;
+  }
   planted_store(c, row, dv, out, lse);
 }

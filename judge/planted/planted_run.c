@@ -1,0 +1,144 @@
+/* One run of the planted backend, and the faults outside the kernels. */
+#define _POSIX_C_SOURCE 200809L
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dtype.h"
+#include "error.h"
+#include "planted_core.h"
+#include "tensor.h"
+
+mla_status planted_dispatch(const planted_call *c) {
+  typedef mla_status (*kernel)(const planted_call *);
+  static const kernel kernels[] = {
+      [MLA_OP_KV_WRITE] = planted_kv_write,
+      [MLA_OP_KV_READ] = planted_kv_read,
+      [MLA_OP_KV_COPY] = planted_kv_copy,
+      [MLA_OP_ABSORB] = planted_absorb,
+      [MLA_OP_Q_ABSORB] = planted_q_absorb,
+      [MLA_OP_V_EXPAND] = planted_v_expand,
+      [MLA_OP_DECODE] = planted_decode,
+      [MLA_OP_PREFILL] = planted_prefill,
+      [MLA_OP_MERGE] = planted_merge,
+      [MLA_OP_MATMUL] = planted_matmul,
+  };
+  return kernels[c->p->op](c);
+}
+
+static void remember_lens(mla_backend_plan *plan, const mla_args *args) {
+  const mla_tensor *lens = mla_arg(args, MLA_T_SEQ_LENS);
+  if (plan->handle.fault != PLANTED_STALE_LENS || !lens || plan->first_lens)
+    return;
+  plan->first_lens = calloc((size_t)lens->shape[0] + 1, sizeof(int32_t));
+  if (!plan->first_lens) return;
+  plan->first_count = lens->shape[0];
+  for (int64_t i = 0; i < lens->shape[0]; i++)
+    plan->first_lens[i] = (int32_t)planted_int(lens, i);
+}
+
+static void write_past_out(const planted_call *c) {
+  static const int outputs[] = {MLA_T_OUT, MLA_T_CACHE, MLA_T_DST, MLA_T_W_UV,
+                                MLA_T_Q_LATENT};
+  for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
+    const mla_tensor *t = planted_arg(c, outputs[i]);
+    if (!t || (outputs[i] == MLA_T_CACHE && c->p->op > MLA_OP_KV_COPY))
+      continue;
+    int64_t end = mla_tensor_extent(t);
+    memset((unsigned char *)t->data + end, 0x5a, (size_t)c->a);
+    return;
+  }
+}
+
+static void write_input(const planted_call *c) {
+  const mla_tensor *t = planted_arg(c, MLA_T_Q);
+  if (!t) t = planted_arg(c, MLA_T_KV_C);
+  if (t) mla_put(t->data, t->dtype, 0, 0.5);
+}
+
+/* The worst of neighbours: an address that nobody may touch. */
+static void touch_nothing(void) {
+  volatile uintptr_t nowhere = 16;
+  *(volatile unsigned char *)nowhere = 1;
+}
+
+/* Mistakes made before the kernel. Nonzero: it is not run. */
+static int misbehave(const planted_call *c, mla_status *st, mla_error *err) {
+  if (FAULT(c, CRASH)) touch_nothing();
+  if (FAULT(c, ABORT)) abort();
+  if (FAULT(c, ISA_ILLEGAL)) raise(SIGILL);
+  while (FAULT(c, HANG)) sleep(1);
+  if (FAULT(c, WS_OVERRUN) && c->ws_floats)
+    memset((unsigned char *)c->ws + c->ws_floats * (int64_t)sizeof(float), 0x5a,
+           (size_t)c->a);
+  if (FAULT(c, OVERRUN)) write_past_out(c);
+  if (FAULT(c, HONESTY_INPUT)) write_input(c);
+  *st = MLA_OK;
+  if (FAULT(c, HONESTY_REFUSE))
+    *st = mla_fail(err, MLA_UNSUPPORTED, "op", "run refuses what query took");
+  return FAULT(c, HONESTY_REFUSE) || FAULT(c, HONESTY_NOTHING);
+}
+
+/* With a fault in one head or request, all rows are right at first. */
+static mla_status run_right(const planted_call *c) {
+  planted_call right = *c;
+  right.fault = PLANTED_NONE;
+  right.only_head = right.only_request = -1;
+  return planted_dispatch(&right);
+}
+
+mla_status planted_run(const mla_backend_plan *plan, const mla_args *args,
+                       void *workspace, uint64_t workspace_bytes,
+                       mla_stream stream, mla_error *err) {
+  mla_status st;
+  (void)stream;
+  (void)workspace_bytes;
+  mla_backend_plan *own = (mla_backend_plan *)(uintptr_t)plan;
+  remember_lens(own, args);
+  planted_call c = {own,
+                    &plan->problem,
+                    args,
+                    workspace,
+                    (int64_t)(plan->workspace_bytes / sizeof(float)),
+                    plan->handle.fault,
+                    plan->handle.a,
+                    plan->handle.x,
+                    NULL,
+                    plan->handle.head,
+                    plan->handle.request};
+  if (misbehave(&c, &st, err)) return st;
+  if (c.only_head >= 0 || c.only_request >= 0) {
+    st = run_right(&c);
+    if (st != MLA_OK) return st;
+  }
+  return planted_dispatch(&c);
+}
+
+mla_status mla_planted_probe(const planted_probe *probe,
+                             const mla_problem *problem,
+                             const mla_limits *limits, const mla_args *args,
+                             mla_error *err) {
+  const planted_fault *fault = planted_fault_at(probe->fault);
+  const char *no = planted_refusal(problem);
+  if (no || (probe->fault && !(fault->traits & PLANTED_SHOWS)))
+    return mla_fail(err, MLA_UNSUPPORTED, "probe", "%s",
+                    no ? no : "the fault shows by traces alone");
+  mla_backend_plan plan;
+  memset(&plan, 0, sizeof plan);
+  plan.handle = (mla_handle){probe->fault, probe->a, probe->x, -1, -1};
+  plan.problem = *problem;
+  plan.limits = *limits;
+  plan.first_lens = (int32_t *)(uintptr_t)probe->stale_lens;
+  if (probe->stale_lens) plan.first_count = limits->requests;
+  int64_t floats = planted_scratch(problem, limits);
+  plan.workspace_bytes = (uint64_t)floats * sizeof(float);
+  float *ws = malloc((size_t)(floats + 1) * sizeof *ws);
+  if (!ws) return mla_fail(err, MLA_OUT_OF_MEMORY, "probe", "no memory");
+  memset(ws, probe->poison, (size_t)floats * sizeof *ws);
+  planted_call c = {&plan,    problem,  args,          ws, floats, probe->fault,
+                    probe->a, probe->x, probe->wanted, -1, -1};
+  mla_status st = planted_dispatch(&c);
+  free(ws);
+  return st;
+}

@@ -1,0 +1,22 @@
+/*
+ * regroup.h - the same rows in another batch.
+ *
+ * A backend that declares batch invariance promises that a row's bits follow
+ * from its own data alone. Data of a case is a function of the request and
+ * the position in it, so the first request can be run without its mates.
+ */
+#ifndef MLA_REGROUP_H
+#define MLA_REGROUP_H
+
+#include "vector.h"
+
+/*
+ * got[slot]: outputs of the whole batch. *differs: a row of the first request
+ * has other bits alone. Vectors that cannot be regrouped (no recipe, one
+ * request, no tokens): MLA_OK, nothing done. Else whatever the backend says.
+ */
+mla_status mla_regroup_check(mla_device *device, const mla_vector *v,
+                             unsigned char *const *got, int *differs,
+                             mla_error *err);
+
+#endif
