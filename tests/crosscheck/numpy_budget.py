@@ -1,8 +1,9 @@
 """The error budget of docs/spec.md, section 4, in numpy.
 
 Written from that page. It also holds what the page leaves to
-docs/tolerance.md: a soft cap scales r by its slope, and an lse in base 2 has
-one more rounding to its stored type.
+docs/tolerance.md: a soft cap scales r by its slope; an lse in base 2 has one
+more rounding to its stored type; a part of a merge has r = 1 + |lse| + |lse -
+largest|, and one term.
 """
 
 import numpy as np
