@@ -301,9 +301,12 @@ MLA_DEV void sm90_refill(const mla_sm90_args &a, const CUtensorMap *map,
 
 MLA_DEV void sm90_put_max(const sm90_state &s, int which,
                           const float (&top)[2]) {
-  if (s.thread % 4) return;
-  s.maxima[64 * which + s.row] = top[0];
-  s.maxima[64 * which + s.row + 8] = top[1];
+  if (s.thread % 4 == 0) {
+    s.maxima[64 * which + s.row] = top[0];
+    s.maxima[64 * which + s.row + 8] = top[1];
+  }
+  __threadfence_block(); /* an arrival alone need not order stores */
+  __syncwarp();
 }
 MLA_DEV void sm90_get_max(const sm90_state &s, int which, float (&top)[2]) {
   top[0] = s.maxima[64 * which + s.row];
