@@ -68,22 +68,19 @@ static void add_scores(const mla_cpu_table *table, int n, const float *k,
   }
 }
 
-/* How many keys of the block each lane sees. Nonzero: not all see all. */
+/* How many keys of the block each lane sees; returns the most of them. Keys
+   past that need no work. *mixed: some lane sees less. */
 static int find_visible(const int64_t *limit, int64_t first, int n,
-                        int32_t *visible) {
-  int mixed = 0;
+                        int32_t *visible, int *mixed) {
+  int32_t most = 0, least = MLA_CPU_BLOCK;
   for (int x = 0; x < LANES; x++) {
     int64_t v = limit[x] - first;
     visible[x] = (int32_t)(v < 0 ? 0 : v > n ? n : v);
-    mixed |= visible[x] != n;
+    most = visible[x] > most ? visible[x] : most;
+    least = visible[x] < least ? visible[x] : least;
   }
-  return mixed;
-}
-
-static int sees_nothing(const int32_t *visible) {
-  int any = 0;
-  for (int x = 0; x < LANES; x++) any |= visible[x] != 0;
-  return !any;
+  *mixed = least < most;
+  return most;
 }
 
 static int is_finite_block(const mla_cpu_block *b, int64_t v_dim) {
@@ -117,27 +114,34 @@ static void accumulate_apart(const mla_cpu_table *table, mla_cpu_tile *tile,
   }
 }
 
+static void fetch_ahead(const mla_cpu_tile *tile, const mla_cpu_block *b,
+                        int part) {
+  if (b->ahead) b->ahead(b->ahead_state, part, 2 * tile->panels);
+}
+
 static void attend_panel(const mla_cpu_table *table, mla_cpu_tile *tile,
                          int panel, const mla_cpu_block *b, int *finite) {
   int32_t visible[LANES];
   float beta[LANES];
+  int mixed;
   const float *q = tile->q + panel * tile->width * LANES;
-  int mixed =
-      find_visible(tile->limit + panel * LANES, b->first, b->n, visible);
-  if (sees_nothing(visible)) return;
-  add_scores(table, b->n, b->k, b->k_ld, b->k_width, q, tile->scores, 1);
-  add_scores(table, b->n, b->k2, b->k2_ld, b->k2_width, q + b->k_width * LANES,
+  int n = find_visible(tile->limit + panel * LANES, b->first, b->n, visible,
+                       &mixed);
+  fetch_ahead(tile, b, 2 * panel);
+  if (n == 0) return;
+  add_scores(table, n, b->k, b->k_ld, b->k_width, q, tile->scores, 1);
+  add_scores(table, n, b->k2, b->k2_ld, b->k2_width, q + b->k_width * LANES,
              tile->scores, b->k_width == 0);
-  if (tile->soft_cap > 0.0f) table->softcap(b->n, tile->scores, tile->soft_cap);
+  if (tile->soft_cap > 0.0f) table->softcap(n, tile->scores, tile->soft_cap);
   mla_cpu_part part = mla_cpu_part_at(
       tile->parts + panel * mla_cpu_part_floats(tile->v_dim), tile->v_dim);
-  table->softmax(b->n, tile->scores, mixed ? visible : NULL, part.m, part.l,
-                 beta);
+  table->softmax(n, tile->scores, mixed ? visible : NULL, part.m, part.l, beta);
+  fetch_ahead(tile, b, 2 * panel + 1);
   if (mixed && *finite < 0) *finite = is_finite_block(b, tile->v_dim);
   if (mixed && !*finite)
     accumulate_apart(table, tile, b, visible, beta, part.acc);
   else
-    table->product(tile->v_dim, b->n, b->v, 1, b->v_ld, tile->scores, beta,
+    table->product(tile->v_dim, n, b->v, 1, b->v_ld, tile->scores, beta,
                    part.acc);
 }
 

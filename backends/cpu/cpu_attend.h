@@ -39,6 +39,12 @@ typedef struct mla_cpu_tile {
 void mla_cpu_tile_take(mla_cpu_arena *arena, mla_cpu_tile *tile, int panels,
                        int64_t width, int64_t v_dim);
 
+/*
+ * Fetches share `part` of `parts` of what comes after a block: called now and
+ * then while the block is worked on, so that memory and arithmetic overlap.
+ */
+typedef void mla_cpu_ahead_fn(const void *state, int part, int parts);
+
 /* Up to MLA_CPU_BLOCK keys and values in f32. A key may come in two pieces
    (prefill: latent and rope part). */
 typedef struct mla_cpu_block {
@@ -48,6 +54,8 @@ typedef struct mla_cpu_block {
   int64_t v_ld;
   int64_t first; /* position of the first key */
   int n;
+  mla_cpu_ahead_fn *ahead; /* NULL: nothing to fetch */
+  const void *ahead_state;
 } mla_cpu_block;
 
 /* Feeds a block to every panel's part. */

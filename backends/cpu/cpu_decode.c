@@ -135,37 +135,65 @@ static int64_t entry_at(const mla_tensor *cache, int64_t block, int64_t entry,
                           : mla_at3(cache, block, entry, 0);
 }
 
-static void gather(const decode *d, const mla_cpu_unit *u, int64_t first, int n,
-                   scratch *s) {
-  const mla_problem *p = &d->c->problem;
-  int type = mla_cpu_type_of(d->cache->dtype);
-  mla_cpu_load_fn *load = d->c->table.load[type];
+/* Keys of one unit's request, and where a cache holds one of them. */
+typedef struct key_range {
+  const decode *d;
+  const mla_cpu_unit *u;
+  int64_t first;
+  int n;
+} key_range;
+
+static const void *key_at(const key_range *r, const mla_tensor *cache,
+                          int64_t j) {
+  const mla_cpu_unit *u = r->u;
+  int64_t key = r->first + j, size = r->d->c->problem.block_size;
   const int32_t *blocks =
-      (const int32_t *)d->table->data + mla_at1(d->table, u->request);
-  for (int j = 0; j < n; j++) {
-    int64_t block = blocks[(first + j) / p->block_size];
-    int64_t entry = (first + j) % p->block_size;
-    load(s->k + j * s->k_ld,
-         mla_cpu_at(d->cache->data, type,
-                    entry_at(d->cache, block, entry, u->kv_head)),
-         p->head_dim);
+      (const int32_t *)r->d->table->data + mla_at1(r->d->table, u->request);
+  return mla_cpu_at(
+      cache->data, mla_cpu_type_of(cache->dtype),
+      entry_at(cache, blocks[key / size], key % size, u->kv_head));
+}
+
+static void gather(const key_range *r, scratch *s) {
+  const decode *d = r->d;
+  mla_cpu_load_fn *load = d->c->table.load[mla_cpu_type_of(d->cache->dtype)];
+  for (int j = 0; j < r->n; j++) {
+    load(s->k + j * s->k_ld, key_at(r, d->cache, j), s->tile.width);
     if (d->v_cache)
-      load(s->v + j * s->v_ld,
-           mla_cpu_at(d->v_cache->data, type,
-                      entry_at(d->v_cache, block, entry, u->kv_head)),
-           p->v_dim);
+      load(s->v + j * s->v_ld, key_at(r, d->v_cache, j), s->tile.v_dim);
+  }
+}
+
+static void fetch_keys(const void *state, int part, int parts) {
+  const key_range *r = state;
+  const decode *d = r->d;
+  int64_t size = mla_cpu_type_bytes(mla_cpu_type_of(d->cache->dtype));
+  for (int j = r->n * part / parts; j < r->n * (part + 1) / parts; j++) {
+    d->c->table.fetch(key_at(r, d->cache, j), d->c->problem.head_dim * size);
+    if (d->v_cache)
+      d->c->table.fetch(key_at(r, d->v_cache, j), d->c->problem.v_dim * size);
   }
 }
 
 /* Feeds keys first .. last - 1 to the tile's parts. */
 static void attend_keys(const decode *d, const mla_cpu_unit *u, int64_t first,
                         int64_t last, scratch *s) {
-  mla_cpu_block b = {s->k, NULL, s->k_ld, 0, s->tile.width,
-                     0,    s->v, s->v_ld, 0, 0};
+  mla_cpu_block b;
+  key_range now = {d, u, 0, 0}, next = {d, u, 0, 0};
+  memset(&b, 0, sizeof b);
+  b.k = s->k;
+  b.k_ld = s->k_ld;
+  b.k_width = s->tile.width;
+  b.v = s->v;
+  b.v_ld = s->v_ld;
+  b.ahead = fetch_keys;
+  b.ahead_state = &next;
   for (; first < last; first += MLA_CPU_BLOCK) {
-    b.first = first;
-    b.n = (int)mla_cpu_min(MLA_CPU_BLOCK, last - first);
-    gather(d, u, first, b.n, s);
+    now.first = b.first = first;
+    now.n = b.n = (int)mla_cpu_min(MLA_CPU_BLOCK, last - first);
+    next.first = first + b.n;
+    next.n = (int)mla_cpu_min(MLA_CPU_BLOCK, last - next.first);
+    gather(&now, s);
     mla_cpu_attend_block(&d->c->table, &s->tile, &b);
   }
 }

@@ -64,6 +64,9 @@ typedef void mla_cpu_fold_fn(int64_t n, float *m, float *l, float *acc,
                              const float *m2, const float *l2,
                              const float *acc2);
 
+/* Hints that these bytes will be read soon, and are still far away. */
+typedef void mla_cpu_fetch_fn(const void *from, int64_t bytes);
+
 /* sum[i] = sum[i] + weight * part[i]. */
 typedef void mla_cpu_axpy_fn(int64_t n, float *sum, float weight,
                              const float *part);

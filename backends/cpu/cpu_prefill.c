@@ -8,59 +8,20 @@
  * fills a wave, there is never more than one such request. Chunks begin at
  * fixed positions of the request, so its bits do not depend on its mates.
  */
+#include "cpu_prefill.h"
+
 #include <string.h>
 
-#include "cpu_attend.h"
-#include "cpu_internal.h"
 #include "cpu_parallel.h"
 #include "tensor.h"
 
 #define LANES MLA_CPU_LANES
-#define PANELS 4 /* of a tile: 64 query tokens of one head */
 
 enum {
   usual_chunk = 2048, /* tokens: buffers of some ten MiB */
   most_chunk = 16384, /* keep the chains of additions short */
   least_heads = 16    /* of a group: enough tasks a wave */
 };
-
-/* A chunk of a request in the current wave. */
-typedef struct chunk {
-  int64_t first, count; /* keys of the request */
-  int64_t at;           /* row in the buffers */
-  int64_t task;         /* its first attention task of a head */
-  int64_t query, length, context;
-  int32_t request;
-  int32_t last; /* nonzero: the request's last chunk */
-} chunk;
-
-typedef struct prefill {
-  const mla_cpu_context *c;
-  const mla_tensor *q, *kv_c, *k_pe, *weight, *cache, *table, *seq_lens,
-      *starts, *sink, *out, *lse;
-  int64_t capacity; /* tokens of a wave */
-  int64_t heads;    /* of a group, at most */
-  int64_t ld_latent, ld_rope, ld_kv;
-  float *latent, *rope; /* [capacity][ld] */
-  float *kv;            /* [heads][capacity][ld_kv]: P of key, V of value */
-  float *state;         /* [heads][panels of a request] parts */
-  int64_t state_panels;
-  chunk *wave;
-  int64_t chunks, tokens, tasks; /* of the wave; tasks of one head */
-  int64_t first_head, group;     /* the current heads */
-  unsigned char *scratch;
-  uint64_t scratch_bytes;
-} prefill;
-
-/* What one thread works in. */
-typedef struct scratch {
-  mla_cpu_tile tile;
-  float *parts;   /* of the tile */
-  float *rows;    /* [LANES][max(L, P + R)] on the way to a panel */
-  float *panel;   /* [L][LANES] of weights */
-  float *product; /* [BLOCK][LANES] */
-  float *line;    /* [V] */
-} scratch;
 
 /* ----------------------------------------------------------------- memory */
 
@@ -71,15 +32,18 @@ static int64_t chunk_tokens(const mla_cpu_context *c) {
   return mla_cpu_round_up(mla_cpu_max(wanted, 1), MLA_CPU_BLOCK);
 }
 
-static scratch scratch_take(mla_cpu_arena *arena, const mla_cpu_context *c) {
+static mla_cpu_prefill_scratch scratch_take(mla_cpu_arena *arena,
+                                            const mla_cpu_context *c) {
   const mla_problem *p = &c->problem;
   int64_t width = (int64_t)p->qk_nope_head_dim + p->qk_rope_head_dim;
   uint64_t latent = (uint64_t)p->kv_lora_rank;
-  uint64_t parts = PANELS * (uint64_t)mla_cpu_part_floats(p->v_head_dim);
+  uint64_t parts =
+      MLA_CPU_PREFILL_PANELS * (uint64_t)mla_cpu_part_floats(p->v_head_dim);
   uint64_t row = (uint64_t)mla_cpu_max(width, p->kv_lora_rank);
-  scratch s;
+  mla_cpu_prefill_scratch s;
   memset(&s, 0, sizeof s);
-  mla_cpu_tile_take(arena, &s.tile, PANELS, width, p->v_head_dim);
+  mla_cpu_tile_take(arena, &s.tile, MLA_CPU_PREFILL_PANELS, width,
+                    p->v_head_dim);
   s.tile.soft_cap = (float)p->logits_soft_cap;
   s.parts = mla_cpu_take(arena, parts, sizeof(float));
   s.tile.parts = s.parts;
@@ -90,7 +54,7 @@ static scratch scratch_take(mla_cpu_arena *arena, const mla_cpu_context *c) {
   return s;
 }
 
-static uint64_t prefill_take(mla_cpu_arena *arena, prefill *f) {
+static uint64_t prefill_take(mla_cpu_arena *arena, mla_cpu_prefill *f) {
   const mla_cpu_context *c = f->c;
   const mla_problem *p = &c->problem;
   int64_t query = mla_cpu_min(c->limits.max_query_len, c->limits.tokens);
@@ -117,26 +81,27 @@ static uint64_t prefill_take(mla_cpu_arena *arena, prefill *f) {
   return arena->used;
 }
 
-static scratch scratch_of(const prefill *f, int thread) {
+mla_cpu_prefill_scratch mla_cpu_prefill_scratch_of(const mla_cpu_prefill *f,
+                                                   int thread) {
   mla_cpu_arena arena = {f->scratch + (uint64_t)thread * f->scratch_bytes, 0};
   return scratch_take(&arena, f->c);
 }
 
 /* ------------------------------------------------------------------ waves */
 
-static int64_t tiles_of(int64_t query) {
-  return mla_cpu_ceil(query, PANELS * LANES);
+int64_t mla_cpu_prefill_tiles(int64_t query) {
+  return mla_cpu_ceil(query, MLA_CPU_PREFILL_PANELS * LANES);
 }
 
 /*
  * Fills the wave from request *b, key *key on; both move to what comes next.
  * Requests without query tokens have no part in it.
  */
-static void fill_wave(prefill *f, int64_t *b, int64_t *key) {
+static void fill_wave(mla_cpu_prefill *f, int64_t *b, int64_t *key) {
   const int32_t *lens = f->seq_lens->data, *starts = f->starts->data;
   f->chunks = f->tokens = f->tasks = 0;
   for (; *b < f->seq_lens->shape[0]; ++*b, *key = 0) {
-    chunk k;
+    mla_cpu_chunk k;
     k.query = (int64_t)starts[*b + 1] - starts[*b];
     if (k.query == 0) continue;
     k.length = lens[*b];
@@ -150,7 +115,7 @@ static void fill_wave(prefill *f, int64_t *b, int64_t *key) {
     if (f->tokens + k.count > f->capacity) return;
     f->wave[f->chunks++] = k;
     f->tokens += k.count;
-    f->tasks += tiles_of(k.query);
+    f->tasks += mla_cpu_prefill_tiles(k.query);
     if (k.last) continue;
     *key += k.count;
     return;
@@ -158,48 +123,44 @@ static void fill_wave(prefill *f, int64_t *b, int64_t *key) {
 }
 
 /* The chunk that holds row `at` of the buffers. */
-static const chunk *chunk_of_row(const prefill *f, int64_t at) {
-  const chunk *k = f->wave;
+static const mla_cpu_chunk *chunk_of_row(const mla_cpu_prefill *f, int64_t at) {
+  const mla_cpu_chunk *k = f->wave;
   while (at >= k->at + k->count) k++;
-  return k;
-}
-
-static const chunk *chunk_of_task(const prefill *f, int64_t task) {
-  const chunk *k = f->wave;
-  while (task >= k->task + tiles_of(k->query)) k++;
   return k;
 }
 
 /* ----------------------------------------------------------------- gather */
 
-static void load_row(const prefill *f, const mla_tensor *t, int64_t offset,
-                     int64_t width, float *to) {
+void mla_cpu_prefill_load(const mla_cpu_prefill *f, const mla_tensor *t,
+                          int64_t offset, int64_t width, float *to) {
   int type = mla_cpu_type_of(t->dtype);
   f->c->table.load[type](to, mla_cpu_at(t->data, type, offset), width);
 }
 
-static void gather_row(const prefill *f, const chunk *k, int64_t at) {
+static void gather_row(const mla_cpu_prefill *f, const mla_cpu_chunk *k,
+                       int64_t at) {
   const mla_problem *p = &f->c->problem;
   const int32_t *starts = f->starts->data;
   int64_t key = k->first + at - k->at, latent = p->kv_lora_rank;
   float *to = f->latent + at * f->ld_latent, *pe = f->rope + at * f->ld_rope;
   if (key >= k->context) {
     int64_t token = starts[k->request] + key - k->context;
-    load_row(f, f->kv_c, mla_at1(f->kv_c, token), latent, to);
+    mla_cpu_prefill_load(f, f->kv_c, mla_at1(f->kv_c, token), latent, to);
     if (f->k_pe) /* absent when R is 0 */
-      load_row(f, f->k_pe, mla_at1(f->k_pe, token), p->qk_rope_head_dim, pe);
+      mla_cpu_prefill_load(f, f->k_pe, mla_at1(f->k_pe, token),
+                           p->qk_rope_head_dim, pe);
     return;
   }
   const int32_t *blocks =
       (const int32_t *)f->table->data + mla_at1(f->table, k->request);
   int64_t entry =
       mla_at2(f->cache, blocks[key / p->block_size], key % p->block_size);
-  load_row(f, f->cache, entry, latent, to);
-  load_row(f, f->cache, entry + latent, p->qk_rope_head_dim, pe);
+  mla_cpu_prefill_load(f, f->cache, entry, latent, to);
+  mla_cpu_prefill_load(f, f->cache, entry + latent, p->qk_rope_head_dim, pe);
 }
 
 static void gather_task(void *state, int64_t index, int thread) {
-  const prefill *f = state;
+  const mla_cpu_prefill *f = state;
   int64_t at = index * MLA_CPU_BLOCK;
   int64_t end = mla_cpu_min(at + MLA_CPU_BLOCK, f->tokens);
   (void)thread;
@@ -212,17 +173,19 @@ static const float ones[LANES] = {1, 1, 1, 1, 1, 1, 1, 1,
                                   1, 1, 1, 1, 1, 1, 1, 1};
 
 /* LANES rows of a head's kv_b_proj into s->panel; the last may repeat. */
-static void pack_weights(const prefill *f, int64_t head, int64_t row,
-                         int64_t rows, scratch *s) {
+static void pack_weights(const mla_cpu_prefill *f, int64_t head, int64_t row,
+                         int64_t rows, mla_cpu_prefill_scratch *s) {
   int64_t latent = f->c->problem.kv_lora_rank;
   for (int64_t x = 0; x < LANES; x++) {
     int64_t r = head * rows + mla_cpu_min(row + x, rows - 1);
-    load_row(f, f->weight, mla_at1(f->weight, r), latent, s->rows + x * latent);
+    mla_cpu_prefill_load(f, f->weight, mla_at1(f->weight, r), latent,
+                         s->rows + x * latent);
   }
   f->c->table.pack(s->panel, s->rows, latent, latent, 1.0f);
 }
 
-static void project_block(const prefill *f, int64_t at, int64_t n, scratch *s) {
+static void project_block(const mla_cpu_prefill *f, int64_t at, int64_t n,
+                          mla_cpu_prefill_scratch *s) {
   int64_t latent = f->c->problem.kv_lora_rank;
   const float *from = f->latent + at * f->ld_latent;
   for (int64_t k = 0; k < latent; k += MLA_CPU_CHAIN)
@@ -233,13 +196,13 @@ static void project_block(const prefill *f, int64_t at, int64_t n, scratch *s) {
 
 /* LANES rows of one head's [P + V] for all tokens of the wave. */
 static void project_task(void *state, int64_t index, int thread) {
-  const prefill *f = state;
+  const mla_cpu_prefill *f = state;
   const mla_problem *p = &f->c->problem;
   int64_t rows = (int64_t)p->qk_nope_head_dim + p->v_head_dim;
   int64_t panels = mla_cpu_ceil(rows, LANES);
   int64_t head = index / panels, row = index % panels * LANES;
   int64_t width = mla_cpu_min(LANES, rows - row);
-  scratch s = scratch_of(f, thread);
+  mla_cpu_prefill_scratch s = mla_cpu_prefill_scratch_of(f, thread);
   float *to = f->kv + head * f->capacity * f->ld_kv + row;
   pack_weights(f, f->first_head + head, row, rows, &s);
   for (int64_t at = 0; at < f->tokens; at += MLA_CPU_BLOCK) {
@@ -251,109 +214,7 @@ static void project_task(void *state, int64_t index, int thread) {
   }
 }
 
-/* ----------------------------------------------------------------- attend */
-
-/* Tile `t` of a chunk's queries, of one head; lanes without a query repeat the
-   last one. */
-static void load_queries(const prefill *f, const chunk *k, int64_t t,
-                         int64_t head, scratch *s) {
-  const int32_t *starts = f->starts->data;
-  int64_t width = s->tile.width, first = t * PANELS * LANES;
-  int causal = (f->c->problem.flags & MLA_CAUSAL) != 0;
-  s->tile.panels =
-      (int)mla_cpu_min(PANELS, mla_cpu_ceil(k->query - first, LANES));
-  for (int panel = 0; panel < s->tile.panels; panel++) {
-    for (int64_t x = 0; x < LANES; x++) {
-      int64_t row = mla_cpu_min(first + panel * LANES + x, k->query - 1);
-      int64_t sees = causal ? k->length - k->query + row + 1 : k->length;
-      s->tile.limit[panel * LANES + x] = mla_cpu_max(0, sees);
-      load_row(f, f->q, mla_at3(f->q, starts[k->request] + row, head, 0), width,
-               s->rows + x * width);
-    }
-    f->c->table.pack(s->tile.q + panel * width * LANES, s->rows, width, width,
-                     (float)f->c->problem.scale);
-  }
-}
-
-static void attend_chunk(const prefill *f, const chunk *k, int64_t head,
-                         scratch *s) {
-  const mla_problem *p = &f->c->problem;
-  int64_t end = mla_cpu_min(k->first + k->count,
-                            s->tile.limit[s->tile.panels * LANES - 1]);
-  mla_cpu_block b;
-  memset(&b, 0, sizeof b);
-  b.k_ld = b.v_ld = f->ld_kv;
-  b.k2_ld = f->ld_rope;
-  b.k_width = p->qk_nope_head_dim;
-  b.k2_width = p->qk_rope_head_dim;
-  for (int64_t key = k->first; key < end; key += MLA_CPU_BLOCK) {
-    int64_t at = k->at + key - k->first;
-    b.first = key;
-    b.n = (int)mla_cpu_min(MLA_CPU_BLOCK, end - key);
-    b.k = f->kv + (head * f->capacity + at) * f->ld_kv;
-    b.v = b.k + p->qk_nope_head_dim;
-    b.k2 = f->rope + at * f->ld_rope;
-    mla_cpu_attend_block(&f->c->table, &s->tile, &b);
-  }
-}
-
-static void write_rows(const prefill *f, const chunk *k, int64_t row,
-                       int64_t head, mla_cpu_part part, float *line) {
-  const int32_t *starts = f->starts->data;
-  mla_cpu_rows_out r;
-  memset(&r, 0, sizeof r);
-  r.out_type = mla_cpu_type_of(f->out->dtype);
-  r.base2 = (f->c->problem.flags & MLA_LSE_BASE2) != 0;
-  r.rows = (int)mla_cpu_min(LANES, k->query - row);
-  for (int x = 0; x < r.rows; x++) {
-    int64_t token = starts[k->request] + row + x;
-    r.out[x] = mla_cpu_at_mut(f->out->data, r.out_type,
-                              mla_at3(f->out, token, head, 0));
-    if (f->lse) r.lse[x] = (float *)f->lse->data + mla_at2(f->lse, token, head);
-    if (f->sink)
-      r.sink[x] = (const float *)f->sink->data + mla_at1(f->sink, head);
-  }
-  mla_cpu_part_finish(&f->c->table, f->c->problem.v_head_dim, part, &r, line);
-}
-
-/* What a panel's part is after this chunk: kept for the next, or written. */
-static void settle_panel(const prefill *f, const chunk *k, int64_t row,
-                         int64_t head, float *fresh, float *line) {
-  int64_t v_dim = f->c->problem.v_head_dim;
-  int64_t floats = mla_cpu_part_floats(v_dim);
-  mla_cpu_part part = mla_cpu_part_at(fresh, v_dim);
-  float *kept = f->state + (head * f->state_panels + row / LANES) * floats;
-  if (k->first == 0 && !k->last) {
-    memcpy(kept, fresh, (size_t)floats * sizeof(float));
-    return;
-  }
-  if (k->first > 0) {
-    mla_cpu_part so_far = mla_cpu_part_at(kept, v_dim);
-    mla_cpu_part_fold(&f->c->table, v_dim, so_far, part);
-    part = so_far;
-  }
-  if (k->last) write_rows(f, k, row, f->first_head + head, part, line);
-}
-
-/* One tile of queries of one head against one chunk. */
-static void attend_task(void *state, int64_t index, int thread) {
-  const prefill *f = state;
-  /* The last tiles see the most keys: they go first. */
-  int64_t head = index % f->group, task = f->tasks - 1 - index / f->group;
-  const chunk *k = chunk_of_task(f, task);
-  int64_t tile = task - k->task, v_dim = f->c->problem.v_head_dim;
-  int64_t floats = mla_cpu_part_floats(v_dim);
-  scratch s = scratch_of(f, thread);
-  load_queries(f, k, tile, f->first_head + head, &s);
-  for (int p = 0; p < s.tile.panels; p++)
-    mla_cpu_part_clear(mla_cpu_part_at(s.parts + p * floats, v_dim), v_dim);
-  attend_chunk(f, k, head, &s);
-  for (int p = 0; p < s.tile.panels; p++)
-    settle_panel(f, k, (tile * PANELS + p) * LANES, head, s.parts + p * floats,
-                 s.line);
-}
-
-static void run_waves(prefill *f) {
+static void run_waves(mla_cpu_prefill *f) {
   const mla_problem *p = &f->c->problem;
   int64_t panels =
       mla_cpu_ceil((int64_t)p->qk_nope_head_dim + p->v_head_dim, LANES);
@@ -365,14 +226,15 @@ static void run_waves(prefill *f) {
                      gather_task, f);
     if (f->tokens > 0)
       mla_cpu_parallel(f->c->threads, f->group * panels, project_task, f);
-    mla_cpu_parallel(f->c->threads, f->group * f->tasks, attend_task, f);
+    mla_cpu_parallel(f->c->threads, f->group * f->tasks, mla_cpu_prefill_attend,
+                     f);
   }
 }
 
 static void prefill_run(const mla_cpu_context *c, const mla_args *args,
                         void *workspace) {
   mla_cpu_arena arena = {workspace, 0};
-  prefill f;
+  mla_cpu_prefill f;
   memset(&f, 0, sizeof f);
   f.c = c;
   f.q = mla_arg(args, MLA_T_Q);
@@ -395,7 +257,7 @@ static void prefill_run(const mla_cpu_context *c, const mla_args *args,
 
 static uint64_t prefill_workspace(const mla_cpu_context *c) {
   mla_cpu_arena arena = {NULL, 0};
-  prefill f;
+  mla_cpu_prefill f;
   memset(&f, 0, sizeof f);
   f.c = c;
   return prefill_take(&arena, &f);

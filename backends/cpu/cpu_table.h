@@ -34,6 +34,7 @@ typedef struct mla_cpu_table {
   mla_cpu_softcap_fn *softcap;
   mla_cpu_fold_fn *fold;
   mla_cpu_axpy_fn *axpy;
+  mla_cpu_fetch_fn *fetch;
 } mla_cpu_table;
 
 /* mask: the levels allowed; the caller has ANDed it with what runs here. */

@@ -6,6 +6,7 @@
 
 mla_cpu_load_fn mla_load_f32_portable, mla_load_f16_portable,
     mla_load_bf16_portable;
+mla_cpu_fetch_fn mla_fetch_all_portable;
 mla_cpu_store_fn mla_store_f32_portable, mla_store_f16_portable,
     mla_store_bf16_portable;
 
@@ -35,4 +36,10 @@ void mla_store_f16_portable(void *to, const float *from, int64_t n) {
 void mla_store_bf16_portable(void *to, const float *from, int64_t n) {
   uint16_t *code = to;
   for (int64_t i = 0; i < n; i++) code[i] = mla_f32_to_bf16(from[i]);
+}
+
+/* C has no such hint; the processor must see for itself. */
+void mla_fetch_all_portable(const void *from, int64_t bytes) {
+  (void)from;
+  (void)bytes;
 }

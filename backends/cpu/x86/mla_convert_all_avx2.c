@@ -5,6 +5,7 @@
 #include "half.h"
 
 mla_cpu_load_fn mla_load_f16_avx2, mla_load_bf16_avx2;
+mla_cpu_fetch_fn mla_fetch_all_avx2;
 mla_cpu_store_fn mla_store_f16_avx2, mla_store_bf16_avx2;
 
 static inline __m128i load_8(const uint16_t *from) {
@@ -69,4 +70,9 @@ void mla_store_bf16_avx2(void *to, const float *from, int64_t n) {
                                        _mm256_extracti128_si256(x, 1)));
   }
   for (; i < n; i++) code[i] = mla_f32_to_bf16(from[i]);
+}
+
+void mla_fetch_all_avx2(const void *from, int64_t bytes) {
+  const char *at = from;
+  for (int64_t i = 0; i < bytes; i += 64) _mm_prefetch(at + i, _MM_HINT_T1);
 }
