@@ -18,6 +18,7 @@ static const char help[] =
     "  show    what a case is: problem, shapes, work, expected values\n"
     "  info    backends and devices here, and what they support\n"
     "  gen     write the golden vectors anew, or check them\n"
+    "  selftest  judge the judge: every planted fault must be caught\n"
     "\n"
     "  mlacheck run                              the CPU backend, quickly\n"
     "  mlacheck run --plugin ./libport.so        a port of yours\n"
@@ -34,7 +35,8 @@ static const struct {
                 {"list", cmd_list},
                 {"show", cmd_show},
                 {"info", cmd_info},
-                {"gen", cmd_gen}};
+                {"gen", cmd_gen},
+                {"selftest", cmd_selftest}};
 
 /* What was printed must have arrived; a full disk is no success. */
 static int flushed(int code) {

@@ -34,7 +34,8 @@ int planted_wants(const planted_call *c, int64_t token, int64_t head) {
   if (c->only_head >= 0 && head != c->only_head) return 0;
   if (c->only_request < 0) return 1;
   const mla_tensor *start = planted_arg(c, MLA_T_QUERY_START_LOC);
-  if (!start || c->only_request + 1 >= start->shape[0]) return 1;
+  if (!start) return 1;
+  if (c->only_request + 1 >= start->shape[0]) return 0;
   return token >= planted_int(start, c->only_request) &&
          token < planted_int(start, c->only_request + 1);
 }

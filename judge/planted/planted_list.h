@@ -26,7 +26,7 @@
     "lse is written for every a-th head only")                                 \
   X(LSE_SCALE, "lse-scale", "LSE-LAYOUT", PLANTED_ATTEND,                      \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_FACTORS, 0, 1.8738, 0, 1.31,         \
-    "the row maximum in lse lacks a factor x of the softmax scale")            \
+    "the row maximum in lse lacks the factor x of the scale")                  \
   X(EMPTY_MERGE_NAN, "empty-merge-nan", "EMPTY-MERGE",                         \
     PLANTED_ATTEND | PLANTED_MERGE, PLANTED_SHOWS | PLANTED_ROWS,              \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
@@ -43,7 +43,7 @@
   X(EMPTY_ROW_FINITE, "empty-row-finite", "EMPTY-ROW",                         \
     PLANTED_ATTEND | PLANTED_MERGE, PLANTED_SHOWS | PLANTED_ROWS,              \
     PLANTED_LIMITS, 0, -1e30, 0, -5e4,                                         \
-    "a row without keys returns a finite lse")                                 \
+    "rows without keys return the finite lse x")                               \
   X(EMPTY_ROW_NAN, "empty-row-nan", "EMPTY-ROW",                               \
     PLANTED_ATTEND | PLANTED_MERGE, PLANTED_SHOWS | PLANTED_ROWS,              \
     PLANTED_AS_IS, 0, 0, 0, 0, "a row without keys divides by its zero sum")   \
@@ -67,7 +67,7 @@
     "the last split is dropped by the reduction")                              \
   X(SPLIT_TYPE, "split-type", "SPLIT-REDUCE", PLANTED_ATTEND,                  \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_BITS, 8, 0, 6, 0,                    \
-    "partial results pass through a type of a bits of mantissa")               \
+    "partial results pass through types of a bits of mantissa")                \
   X(PAD_NAN, "pad-nan", "GRAPH-PAD", PLANTED_DECODE, PLANTED_SHOWS,            \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "NaN is written into rows past query_start_loc's end")                     \
@@ -110,7 +110,7 @@
     "a bytes past the end of the cache are read and thrown away")              \
   X(PAGE_TUNED, "page-tuned", "PAGE-SIZE", PLANTED_PAGED,                      \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_TILES, 64, 0, 48, 0,                 \
-    "keys are addressed as if a block held a tokens")                          \
+    "keys are addressed as if blocks held a tokens")                           \
   X(PAGE_TAIL, "page-tail", "PAGE-SIZE", PLANTED_ATTEND,                       \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "a last page that is not full is skipped")                                 \
@@ -209,7 +209,7 @@
   X(ABSORB_HEAD, "absorb-head", "ABSORB",                                      \
     PLANTED_PREFILL | PLANTED_ABSORB | PLANTED_Q | PLANTED_V, PLANTED_SHOWS,   \
     PLANTED_COUNTS, 1, 0, 2, 0,                                                \
-    "the weights of a head are those of the head a further")                   \
+    "the weights of one head are those of the head a further")                 \
   X(ABSORB_TURNED, "absorb-turned", "ABSORB", PLANTED_Q | PLANTED_V,           \
     PLANTED_SHOWS, PLANTED_AS_IS, 0, 0, 0, 0,                                  \
     "the weights are read with their two last axes exchanged")                 \

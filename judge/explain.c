@@ -1,0 +1,303 @@
+/*
+ * explain.c - which planted fault a failure looks like.
+ */
+#include "explain.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "dmath.h"
+#include "explain_bench.h"
+
+#define ENOUGH 0.6     /* of the wrong values must be reproduced */
+#define CONVINCING .98 /* with this, other parameters are not tried */
+
+typedef struct candidate {
+  int32_t fault, a;
+  double x;
+  double bad, good; /* fractions */
+  bench_score score;
+} candidate;
+
+typedef struct search {
+  const mla_vector *v;
+  bench *full, *few; /* all rows looked at, and the few to fit by */
+  double deadline;
+  candidate best;
+  char also[24]; /* a class that is as good as the best */
+} search;
+
+static double now(void) {
+  struct timespec t;
+  timespec_get(&t, TIME_UTC);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int in_time(const search *s) {
+  return now() < s->deadline;
+}
+
+/* --------------------------------------------------------------- comparing */
+
+static double part(int64_t n, int64_t of) {
+  return of ? (double)n / (double)of : 1;
+}
+
+/* Fractions that differ by less than this are one. */
+static int64_t steps(double fraction) {
+  return (int64_t)(fraction * 50 + 0.5);
+}
+
+static int hunted(const search *s, int32_t fault) {
+  const char *cls = planted_fault_at(fault)->cls;
+  const char *at = strstr(s->v->hunts, cls);
+  size_t n = strlen(cls);
+  return at && (at[n] == '\0' || at[n] == ',');
+}
+
+/* Wrong values count first, then right ones, then what the case hunts. */
+static int compare(const search *s, const candidate *c, const candidate *d) {
+  if (steps(c->bad) != steps(d->bad))
+    return steps(c->bad) > steps(d->bad) ? 1 : -1;
+  if (steps(c->good) != steps(d->good))
+    return steps(c->good) > steps(d->good) ? 1 : -1;
+  return hunted(s, c->fault) - hunted(s, d->fault);
+}
+
+static int same_quality(const candidate *c, const candidate *d) {
+  return steps(c->bad) == steps(d->bad) && steps(c->good) == steps(d->good);
+}
+
+static const char *class_of(const candidate *c) {
+  return planted_fault_at(c->fault)->cls;
+}
+
+static void offer(search *s, const candidate *c) {
+  int better = !s->best.fault || compare(s, c, &s->best) > 0;
+  int other = s->best.fault && strcmp(class_of(c), class_of(&s->best)) != 0;
+  if (other && same_quality(c, &s->best))
+    snprintf(s->also, sizeof s->also, "%s",
+             better ? class_of(&s->best) : class_of(c));
+  else if (better)
+    s->also[0] = '\0';
+  if (better) s->best = *c;
+}
+
+static int measure(bench *b, candidate *c) {
+  if (!bench_probe(b, c->fault, c->a, c->x, &c->score)) return 0;
+  c->bad = part(c->score.bad, c->score.bad_of);
+  c->good = part(c->score.good, c->score.good_of);
+  return c->score.bad > 0;
+}
+
+static void try_one(search *s, int32_t fault, int32_t a, double x) {
+  candidate c = {fault, a, x, 0, 0, {0, 0, 0, 0, 0}};
+  if (measure(s->full, &c)) offer(s, &c);
+}
+
+static int convinced(const search *s) {
+  return s->best.bad >= CONVINCING && s->best.good >= CONVINCING;
+}
+
+/* -------------------------------------------------------------- parameters */
+
+/* Tries an a on few rows; the best goes on to all rows. */
+static void scan(search *s, int32_t fault, int32_t first, int32_t last) {
+  candidate best = {0, 0, 0, 0, 0, {0, 0, 0, 0, 0}};
+  for (int32_t a = first; a <= last && in_time(s); a++) {
+    candidate c = {fault, a, planted_fault_at(fault)->x, 0, 0, {0, 0, 0, 0, 0}};
+    if (a == 0 || !measure(s->few, &c)) continue;
+    if (!best.fault || compare(s, &c, &best) > 0) best = c;
+  }
+  if (best.fault && best.bad >= ENOUGH) try_one(s, fault, best.a, best.x);
+}
+
+static int32_t largest_tile(const mla_vector *v) {
+  const mla_problem *p = &v->problem;
+  const int64_t sizes[] = {v->limits.max_seq_len,
+                           p->num_heads,
+                           p->qk_nope_head_dim + p->qk_rope_head_dim,
+                           p->kv_lora_rank + p->qk_rope_head_dim,
+                           p->head_dim,
+                           p->v_head_dim,
+                           p->q_lora_rank};
+  int64_t most = 1;
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+    if (sizes[i] > most) most = sizes[i];
+  return most < 256 ? (int32_t)most : 256;
+}
+
+static double residual(search *s, int32_t fault, double x) {
+  candidate c = {fault, planted_fault_at(fault)->a, x, 0, 0, {0, 0, 0, 0, 0}};
+  measure(s->few, &c);
+  return c.score.bad_of ? c.score.residual : 1;
+}
+
+/* A factor by its logarithm: the best of a grid, then a golden section. */
+static void fit_factor(search *s, int32_t fault) {
+  double best = 1, at = 0, g = 0.6180339887498949;
+  for (int i = -24; i <= 24 && in_time(s); i++) {
+    double r = residual(s, fault, mla_exp(i * 0.0866433975699932)); /* 2^1/8 */
+    if (r < best) best = r, at = i;
+  }
+  double lo = (at - 1) * 0.0866433975699932, hi = (at + 1) * 0.0866433975699932;
+  double a = hi - g * (hi - lo), b = lo + g * (hi - lo);
+  double ra = residual(s, fault, mla_exp(a)),
+         rb = residual(s, fault, mla_exp(b));
+  for (int i = 0; i < 24 && in_time(s); i++) {
+    if (ra < rb) {
+      hi = b, b = a, rb = ra, a = hi - g * (hi - lo);
+      ra = residual(s, fault, mla_exp(a));
+    } else {
+      lo = a, a = b, ra = rb, b = lo + g * (hi - lo);
+      rb = residual(s, fault, mla_exp(b));
+    }
+  }
+  try_one(s, fault, planted_fault_at(fault)->a, mla_exp((lo + hi) / 2));
+}
+
+/* Largest values of types, powers of two, and what was got itself. */
+static void try_limits(search *s, int32_t fault) {
+  static const double types[] = {127, 240, 448, 57344, 65504, 3.38953139e38};
+  int32_t a = planted_fault_at(fault)->a;
+  for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+    try_one(s, fault, a, types[i]);
+  for (int e = -2; e <= 40 && in_time(s); e++)
+    try_one(s, fault, a, mla_ldexp(1, e));
+  for (int64_t i = 0, tries = 0; i < s->few->count && tries < 4; i++) {
+    const bench_value *x = &s->few->value[i];
+    if (!x->bad || x->raw || mla_isnan(x->got)) continue;
+    try_one(s, fault, a, x->got);
+    tries++;
+  }
+}
+
+static void try_others(search *s, int32_t fault) {
+  switch (planted_fault_at(fault)->tries) {
+    case PLANTED_COUNTS: scan(s, fault, -8, 8); break;
+    case PLANTED_TILES: scan(s, fault, 1, largest_tile(s->v)); break;
+    case PLANTED_BITS: scan(s, fault, 2, 40); break;
+    case PLANTED_FACTORS: fit_factor(s, fault); break;
+    case PLANTED_LIMITS: try_limits(s, fault); break;
+    default: break;
+  }
+}
+
+/* ------------------------------------------------------------------ search */
+
+static int applies(const search *s, int32_t fault) {
+  const planted_fault *f = planted_fault_at(fault);
+  return (f->traits & PLANTED_SHOWS) && (f->ops >> s->v->problem.op & 1);
+}
+
+/* Of all faults, those of the hunted classes first. */
+static void look_everywhere(search *s) {
+  for (int pass = 0; pass < 4; pass++)
+    for (int32_t f = 1; f < PLANTED_COUNT && in_time(s); f++) {
+      if (!applies(s, f) || hunted(s, f) != (pass % 2 == 0)) continue;
+      if (pass < 2)
+        try_one(s, f, planted_fault_at(f)->a, planted_fault_at(f)->x);
+      else if (!convinced(s))
+        try_others(s, f);
+    }
+}
+
+static void take_best(const search *s, mla_look *look) {
+  const candidate *c = &s->best;
+  const planted_fault *f = planted_fault_at(c->fault);
+  mla_look_set(look, f->cls, f->what);
+  snprintf(look->fault, sizeof look->fault, "%s", f->name);
+  snprintf(look->also, sizeof look->also, "%s", s->also);
+  look->a = c->a;
+  look->x = c->x;
+  look->reproduced = c->score.bad;
+  look->of = c->score.bad_of;
+}
+
+static void explain_values(const mla_vector *v, const mla_evidence *e,
+                           double seconds, mla_look *look) {
+  bench full, few;
+  int ok = bench_new(&full, v, e, 32, 16);
+  ok = bench_new(&few, v, e, 6, 3) && ok;
+  search s = {v, &full, &few, now() + seconds, {0, 0, 0, 0, 0, {0}}, ""};
+  if (ok) look_everywhere(&s);
+  if (s.best.fault && s.best.bad >= ENOUGH) take_best(&s, look);
+  bench_free(&full);
+  bench_free(&few);
+}
+
+void mla_explain(const mla_vector *v, const mla_evidence *e,
+                 const mla_explain_options *options, mla_verdict *verdict) {
+  double seconds = options && options->seconds > 0 ? options->seconds : 2;
+  memset(&verdict->look, 0, sizeof verdict->look);
+  if (mla_explain_traces(v, e, verdict)) return;
+  if (verdict->outputs > 0) explain_values(v, e, seconds, &verdict->look);
+  if (!verdict->look.cls[0]) mla_explain_places(v, e, verdict);
+}
+
+void mla_explain_observe(void *context, const mla_vector *v,
+                         const mla_evidence *e, mla_verdict *verdict) {
+  mla_explain(v, e, context, verdict);
+}
+
+int mla_explain_alike(const mla_vector *v, const mla_evidence *e,
+                      const mla_verdict *verdict, const mla_look *look) {
+  bench b;
+  mla_verdict copy = *verdict;
+  int32_t fault = planted_fault_find(look->fault);
+  memset(&copy.look, 0, sizeof copy.look);
+  if (fault == PLANTED_NONE || look->of == 0) {
+    if (mla_explain_traces(v, e, &copy) || mla_explain_places(v, e, &copy))
+      return strcmp(copy.look.cls, look->cls) == 0;
+    return look->cls[0] == '\0';
+  }
+  candidate c = {fault, look->a, look->x, 0, 0, {0, 0, 0, 0, 0}};
+  int alike = verdict->outputs > 0 && bench_new(&b, v, e, 16, 8) &&
+              measure(&b, &c) && c.bad >= ENOUGH;
+  if (verdict->outputs > 0) bench_free(&b);
+  return alike;
+}
+
+/* ---------------------------------------------------------------- in words */
+
+/* The parameter that stands in a fault's sentence: "a", "a-th", "2^a", "x". */
+static int put_word(const mla_look *look, const char *word, size_t n,
+                    char *text, size_t size) {
+  int has_a = look->a != 0, last = n && word[n - 1] == ',' ? 1 : 0;
+  size_t m = n - (size_t)last;
+  const char *comma = last ? "," : "";
+  if (has_a && m == 1 && word[0] == 'a')
+    return snprintf(text, size, "%d%s", (int)look->a, comma);
+  if (has_a && m == 4 && memcmp(word, "a-th", 4) == 0)
+    return snprintf(text, size, "%d-th%s", (int)look->a, comma);
+  if (has_a && m == 3 && memcmp(word, "2^a", 3) == 0)
+    return snprintf(text, size, "%g%s", mla_ldexp(1, (int)look->a), comma);
+  if (look->x != 0 && m == 1 && word[0] == 'x')
+    return snprintf(text, size, "%.5g%s", look->x, comma);
+  return snprintf(text, size, "%.*s", (int)n, word);
+}
+
+static void put_sentence(const mla_look *look, char *text, size_t size) {
+  const char *at = look->what;
+  size_t used = 0;
+  while (*at && used + 1 < size) {
+    size_t n = strcspn(at, " ");
+    int k = put_word(look, at, n, text + used, size - used);
+    used += k > 0 ? (size_t)k : 0;
+    at += n;
+    if (*at && used + 1 < size) text[used++] = *at++;
+  }
+  text[used < size ? used : size - 1] = '\0';
+}
+
+int mla_look_print(const mla_look *look, char *text, size_t size) {
+  char what[200], also[48] = "";
+  if (size) text[0] = '\0';
+  if (!look->cls[0]) return 0;
+  put_sentence(look, what, sizeof what);
+  if (look->also[0]) snprintf(also, sizeof also, ", as %s does", look->also);
+  if (!look->of) return snprintf(text, size, "%s: %s", look->cls, what);
+  return snprintf(text, size, "%s: %s (reproduces %lld of %lld%s)", look->cls,
+                  what, (long long)look->reproduced, (long long)look->of, also);
+}

@@ -1,0 +1,356 @@
+/*
+ * explain_bench.c - gathering values and scoring probes against them.
+ */
+#include "explain_bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dmath.h"
+#include "dtype.h"
+#include "tensor.h"
+
+#define MOST_RAW 4096 /* bytes-compared elements of each kind */
+
+static int element_size(const mla_tensor *t) {
+  return mla_dtype_bits(t->dtype) / 8;
+}
+
+static int is_value_slot(const mla_vector *v, int slot) {
+  return v->role[slot] == MLA_ROLE_OUT && v->compare[slot] != MLA_COMPARE_BYTES;
+}
+
+/* -------------------------------------------------------------- one value */
+
+/* Where an output's element lies, from its row and column. */
+static int64_t offset_of(const mla_tensor *t, int is_lse, int64_t row,
+                         int64_t column) {
+  int64_t at = is_lse ? 0 : column;
+  for (int32_t a = t->rank - (is_lse ? 1 : 2); a >= 0; a--) {
+    at += row % t->shape[a] * t->stride[a];
+    row /= t->shape[a];
+  }
+  return at;
+}
+
+static int has_poison(const mla_tensor *t, const unsigned char *bytes,
+                      int64_t offset, unsigned char poison) {
+  int size = element_size(t);
+  for (int i = 0; poison && i < size; i++)
+    if (bytes[offset * size + i] != poison) return 0;
+  return poison != 0;
+}
+
+/* Within the budget, or the value rounded with it: as compare.c judges. */
+static int is_right(const mla_tensor *t, int compare, double expected,
+                    double budget, double got) {
+  if (mla_isnan(expected) || mla_isnan(got))
+    return mla_isnan(expected) && mla_isnan(got);
+  if (mla_isinf(expected) || mla_isinf(got))
+    return mla_isinf(expected) == mla_isinf(got);
+  if (compare == MLA_COMPARE_BUDGET) return mla_fabs(got - expected) <= budget;
+  return mla_round_to(t->dtype, expected - budget) <= got &&
+         got <= mla_round_to(t->dtype, expected + budget);
+}
+
+static int push(bench *b, bench_value value) {
+  if (b->count == b->room) {
+    int64_t room = b->room ? 2 * b->room : 1024;
+    bench_value *grown = realloc(b->value, (size_t)room * sizeof *grown);
+    if (!grown) return 0;
+    b->value = grown;
+    b->room = room;
+  }
+  b->value[b->count++] = value;
+  return 1;
+}
+
+/* ------------------------------------------------------- rows of products */
+
+/* All outputs of a view, with their budgets. */
+typedef struct slot_view {
+  int32_t slot;
+  mla_expected_view view;
+  double *budget;
+} slot_view;
+
+static int view_of(const bench *b, int32_t slot, slot_view *s) {
+  int32_t index;
+  s->slot = slot;
+  s->budget = NULL;
+  s->view = mla_expectation_of(b->e->expectation, slot, &index);
+  if (index < 0 || !s->view.value || !b->e->got[slot]) return 0;
+  size_t n = (size_t)(s->view.rows * s->view.width);
+  s->budget = calloc(n + 1, sizeof *s->budget);
+  if (s->budget && b->v->compare[slot] != MLA_COMPARE_BITS)
+    mla_expected_budget(b->e->expectation->expected, index,
+                        &b->e->answer->numerics, s->budget);
+  return s->budget != NULL;
+}
+
+static bench_value value_at(const bench *b, const slot_view *s, int64_t r,
+                            int64_t d) {
+  const mla_tensor *t = &b->v->tensor[s->slot];
+  int64_t row = s->view.row_index ? s->view.row_index[r] : r;
+  bench_value x = {s->slot, 0, 0, 0, 0, 0, 0};
+  x.offset = offset_of(t, s->slot == MLA_T_LSE, row, d);
+  x.expected = s->view.value[r * s->view.width + d];
+  x.budget = s->budget[r * s->view.width + d];
+  x.got = mla_get(b->e->got[s->slot], t->dtype, x.offset);
+  x.bad = !is_right(t, b->v->compare[s->slot], x.expected, x.budget, x.got) ||
+          has_poison(t, b->e->got[s->slot], x.offset, b->e->poison);
+  return x;
+}
+
+static int row_is_bad(const bench *b, const slot_view *s, int64_t r) {
+  for (int64_t d = 0; d < s->view.width; d++)
+    if (value_at(b, s, r, d).bad) return 1;
+  return 0;
+}
+
+/* Keeps `most` of the rows that have this mark, spread evenly. */
+static void thin_out(unsigned char *mark, int64_t rows, unsigned char which,
+                     int64_t most) {
+  int64_t n = 0, k = 0;
+  for (int64_t r = 0; r < rows; r++) n += mark[r] == which;
+  for (int64_t r = 0; r < rows && n > most; r++) {
+    if (mark[r] != which) continue;
+    if ((k + 1) * most / n == k * most / n) mark[r] = 0;
+    k++;
+  }
+}
+
+/* Marks of the rows: 1 wrong, 2 right, 0 not taken. Outputs of one call have
+   the same rows in the same order. */
+static unsigned char *mark_rows(const bench *b, const slot_view *views,
+                                int count, int64_t bad_rows,
+                                int64_t good_rows) {
+  int64_t rows = views[0].view.rows;
+  unsigned char *mark = malloc((size_t)rows + 1);
+  if (!mark) return NULL;
+  memset(mark, 2, (size_t)rows);
+  for (int k = 0; k < count; k++)
+    for (int64_t r = 0; r < rows && r < views[k].view.rows; r++)
+      if (mark[r] == 2 && row_is_bad(b, &views[k], r)) mark[r] = 1;
+  thin_out(mark, rows, 1, bad_rows);
+  thin_out(mark, rows, 2, good_rows);
+  return mark;
+}
+
+static int has_rows(int32_t op) {
+  return op >= MLA_OP_Q_ABSORB && op <= MLA_OP_MATMUL;
+}
+
+static int take_marked(bench *b, const slot_view *s,
+                       const unsigned char *mark) {
+  for (int64_t r = 0; r < s->view.rows; r++) {
+    if (!mark[r]) continue;
+    int64_t row = s->view.row_index ? s->view.row_index[r] : r;
+    if (b->wanted) b->wanted[row] = 1;
+    for (int64_t d = 0; d < s->view.width; d++)
+      if (!push(b, value_at(b, s, r, d))) return 0;
+  }
+  return 1;
+}
+
+static int64_t all_rows(const mla_vector *v) {
+  int slot = v->problem.op == MLA_OP_Q_ABSORB ? MLA_T_Q_LATENT : MLA_T_OUT;
+  const mla_tensor *t = &v->tensor[slot];
+  return t->shape[0] * (t->rank > 2 ? t->shape[1] : 1);
+}
+
+/* Operations with rows share their marks over out and lse; absorb's outputs
+   have rows of their own. */
+static int take_values(bench *b, int64_t bad_rows, int64_t good_rows) {
+  slot_view views[MLA_T_COUNT];
+  int count = 0, ok = 1;
+  for (int s = 0; s < MLA_T_COUNT; s++)
+    if (is_value_slot(b->v, s) && view_of(b, s, &views[count])) count++;
+  if (count && has_rows(b->v->problem.op)) {
+    b->wanted = calloc((size_t)all_rows(b->v) + 1, 1);
+    ok = b->wanted != NULL;
+  }
+  unsigned char *shared = NULL;
+  for (int k = 0; k < count && ok; k++) {
+    if (!shared || !b->wanted) {
+      free(shared);
+      int of = b->wanted ? count : 1;
+      shared = mark_rows(b, &views[k], of, bad_rows, good_rows);
+    }
+    ok = shared && take_marked(b, &views[k], shared);
+  }
+  free(shared);
+  for (int k = 0; k < count; k++) free(views[k].budget);
+  return ok;
+}
+
+/* ----------------------------------------------------------- bytes to keep */
+
+static int same_bits(const mla_tensor *t, const unsigned char *x,
+                     const unsigned char *y, int64_t offset) {
+  size_t size = (size_t)element_size(t);
+  if (memcmp(x + (size_t)offset * size, y + (size_t)offset * size, size) == 0)
+    return 1;
+  return t->dtype != MLA_U8 && mla_isnan(mla_get(x, t->dtype, offset)) &&
+         mla_isnan(mla_get(y, t->dtype, offset));
+}
+
+/* Elements first .. end-1 of memory, against the bytes they must hold. */
+static int take_raw(bench *b, int32_t slot, const unsigned char *want,
+                    int64_t first, int64_t end) {
+  const mla_tensor *t = &b->v->tensor[slot];
+  int64_t wrong = 0, right = 0, k[2] = {0, 0};
+  for (int64_t i = first; i < end; i++)
+    *(same_bits(t, want, b->e->got[slot], i) ? &right : &wrong) += 1;
+  for (int64_t i = first; i < end; i++) {
+    int bad = !same_bits(t, want, b->e->got[slot], i);
+    int64_t n = bad ? wrong : right, at = k[bad]++;
+    if (n > MOST_RAW && (at + 1) * MOST_RAW / n == at * MOST_RAW / n) continue;
+    bench_value x = {slot, (int8_t)bad, 1, i, 0, 0, 0};
+    x.expected = mla_get(want, t->dtype, i);
+    x.got = mla_get(b->e->got[slot], t->dtype, i);
+    if (!push(b, x)) return 0;
+  }
+  return 1;
+}
+
+/* Caches by all their bytes; rows past the live ones by what they were. */
+static int take_bytes(bench *b) {
+  for (int s = 0; s < MLA_T_COUNT; s++) {
+    const mla_tensor *t = &b->v->tensor[s];
+    int32_t index;
+    if (!(b->v->role[s] & MLA_ROLE_OUT) || !b->e->got[s]) continue;
+    mla_expected_view view = mla_expectation_of(b->e->expectation, s, &index);
+    int64_t end = mla_tensor_extent(t) / element_size(t);
+    int64_t live = mla_vector_live(b->v, s);
+    if (index >= 0 && view.bytes && !take_raw(b, s, view.bytes, 0, end))
+      return 0;
+    if (is_value_slot(b->v, s) && live >= 0 && live < t->shape[0] &&
+        !take_raw(b, s, t->data, live * t->stride[0], end))
+      return 0;
+  }
+  return 1;
+}
+
+/* ------------------------------------------------------------------ making */
+
+static int take_earlier(bench *b) {
+  int64_t requests = b->v->tensor[MLA_T_SEQ_LENS].shape[0];
+  if (!b->v->has_recipe || !b->v->recipe.num[MLA_K_REPLAY]) return 1;
+  b->earlier = malloc((size_t)(requests + 1) * sizeof *b->earlier);
+  if (!b->earlier) return 0;
+  for (int64_t i = 0; i < requests; i++)
+    b->earlier[i] = (int32_t)mla_vector_earlier_len(b->v, i);
+  return 1;
+}
+
+static int take_images(bench *b) {
+  for (int s = 0; s < MLA_T_COUNT; s++) {
+    if (!(b->v->role[s] & MLA_ROLE_OUT)) continue;
+    b->image[s] = malloc((size_t)mla_tensor_extent(&b->v->tensor[s]) + 1);
+    if (!b->image[s]) return 0;
+  }
+  return 1;
+}
+
+int bench_new(bench *b, const mla_vector *v, const mla_evidence *e,
+              int64_t bad_rows, int64_t good_rows) {
+  memset(b, 0, sizeof *b);
+  b->v = v;
+  b->e = e;
+  return take_values(b, bad_rows, good_rows) && take_bytes(b) &&
+         take_earlier(b) && take_images(b) && b->count > 0;
+}
+
+void bench_free(bench *b) {
+  for (int s = 0; s < MLA_T_COUNT; s++) free(b->image[s]);
+  free(b->value);
+  free(b->wanted);
+  free(b->earlier);
+  memset(b, 0, sizeof *b);
+}
+
+/* ----------------------------------------------------------------- scoring */
+
+static int run_probe(bench *b, int32_t fault, int32_t a, double x) {
+  mla_tensor tensor[MLA_T_COUNT];
+  mla_args args = {(uint32_t)sizeof args, MLA_T_COUNT, tensor};
+  planted_probe probe = {fault, a, x, b->wanted, b->e->poison, b->earlier};
+  memcpy(tensor, b->v->tensor, sizeof tensor);
+  for (int s = 0; s < MLA_T_COUNT; s++) {
+    int from = b->v->alias[s] >= 0 ? b->v->alias[s] : s;
+    if (!b->image[from]) continue;
+    if (from == s)
+      memcpy(b->image[s], b->v->tensor[s].data,
+             (size_t)mla_tensor_extent(&b->v->tensor[s]));
+    tensor[s].data = b->image[from];
+  }
+  return mla_planted_probe(&probe, &b->v->problem, b->e->limits, &args, NULL) ==
+         MLA_OK;
+}
+
+/* A wrong number is reproduced when what is left is a quarter of the error,
+   or as much as healthy arithmetic may leave. */
+static int reproduces(const bench *b, const bench_value *x, double probe) {
+  const mla_tensor *t = &b->v->tensor[x->slot];
+  double rounding = 2 * mla_unit_roundoff(t->dtype) * mla_fabs(x->got);
+  if (mla_isnan(x->got) || mla_isnan(probe))
+    return mla_isnan(x->got) && mla_isnan(probe);
+  if (mla_isinf(x->got) || mla_isinf(probe))
+    return mla_isinf(x->got) == mla_isinf(probe);
+  double left = mla_fabs(x->got - probe);
+  if (mla_isnan(x->expected) || mla_isinf(x->expected))
+    return left <= 1e-3 * mla_fabs(x->got) + x->budget + rounding;
+  double error = mla_fabs(x->got - x->expected);
+  double allowed = x->budget + rounding;
+  if (allowed < error / 4) allowed = error / 4;
+  return left <= allowed && mla_fabs(probe - x->expected) >= error / 2;
+}
+
+static int stays_right(const bench *b, const bench_value *x, double probe) {
+  const mla_tensor *t = &b->v->tensor[x->slot];
+  double budget =
+      1.5 * x->budget + 2 * mla_unit_roundoff(t->dtype) * mla_fabs(x->expected);
+  return is_right(t, MLA_COMPARE_BUDGET, x->expected, budget, probe);
+}
+
+static void add_residual(const bench_value *x, double probe, double *left,
+                         double *all) {
+  double e = x->got - x->expected, r = x->got - probe;
+  if (x->raw || !x->bad || mla_isnan(e) || mla_isinf(e)) return;
+  *all += e * e;
+  *left += mla_isnan(r) || mla_isinf(r) ? e * e : r * r;
+}
+
+static int score_value(const bench *b, const bench_value *x, double probe) {
+  const mla_tensor *t = &b->v->tensor[x->slot];
+  const unsigned char *image = b->image[x->slot];
+  if (x->raw) return same_bits(t, image, b->e->got[x->slot], x->offset);
+  int got_nothing = has_poison(t, b->e->got[x->slot], x->offset, b->e->poison);
+  int gives_nothing = has_poison(t, image, x->offset, b->e->poison);
+  if (got_nothing || gives_nothing) return got_nothing && gives_nothing;
+  return x->bad ? reproduces(b, x, probe) : stays_right(b, x, probe);
+}
+
+int bench_probe(bench *b, int32_t fault, int32_t a, double x,
+                bench_score *score) {
+  double left = 0, all = 0;
+  memset(score, 0, sizeof *score);
+  if (!run_probe(b, fault, a, x)) return 0;
+  for (int64_t i = 0; i < b->count; i++) {
+    const bench_value *value = &b->value[i];
+    double probe = mla_get(b->image[value->slot],
+                           b->v->tensor[value->slot].dtype, value->offset);
+    int fits = score_value(b, value, probe);
+    add_residual(value, probe, &left, &all);
+    if (value->bad) {
+      score->bad_of++;
+      score->bad += fits;
+    } else {
+      score->good_of++;
+      score->good += fits;
+    }
+  }
+  score->residual = all > 0 ? left / all : 1;
+  return 1;
+}

@@ -1,0 +1,45 @@
+/*
+ * explain_bench.h - some of the values a backend got, wrong ones and right
+ * ones, and how well a planted fault reproduces them.
+ */
+#ifndef MLA_EXPLAIN_BENCH_H
+#define MLA_EXPLAIN_BENCH_H
+
+#include "judge.h"
+#include "planted.h"
+
+typedef struct bench_value {
+  int32_t slot;
+  int8_t bad; /* the judge counts it as wrong */
+  int8_t raw; /* bits are compared, not values */
+  int64_t offset;
+  double expected, budget, got;
+} bench_value;
+
+typedef struct bench {
+  const mla_vector *v;
+  const mla_evidence *e;
+  int64_t count, room;
+  bench_value *value;
+  unsigned char *wanted;             /* rows that a probe computes; NULL: all */
+  unsigned char *image[MLA_T_COUNT]; /* outputs of a probe */
+  int32_t *earlier;                  /* lengths served before, or NULL */
+} bench;
+
+typedef struct bench_score {
+  int64_t bad, bad_of;   /* wrong values reproduced */
+  int64_t good, good_of; /* right values that stay right */
+  double residual;       /* of wrong values: what is left of the error */
+} bench_score;
+
+/* At most so many rows of each kind. 0: no memory, or nothing to look at.
+   Free it, whatever is returned. */
+int bench_new(bench *b, const mla_vector *v, const mla_evidence *e,
+              int64_t bad_rows, int64_t good_rows);
+void bench_free(bench *b);
+
+/* 0: the fault cannot be computed for this call. */
+int bench_probe(bench *b, int32_t fault, int32_t a, double x,
+                bench_score *score);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * selftest.h - the judge judged: planted faults, one child process each.
+ */
+#ifndef MLA_TOOL_SELFTEST_H
+#define MLA_TOOL_SELFTEST_H
+
+#include "docket.h"
+#include "planted.h"
+
+/* One backend on the cases of a profile. */
+typedef struct selftest_job {
+  const char *backend;
+  char options[96]; /* "fault=heads-drop;a=6", or "" */
+  int32_t fault;    /* planted_fault_id; PLANTED_NONE: must pass everything */
+  int variant;      /* with other parameters than the probes start from */
+} selftest_job;
+
+typedef struct selftest_result {
+  int32_t judged, unsupported;
+  int32_t caught; /* the item that failed, or -1 */
+  int32_t kind;   /* its verdict; -1: the process did not live to say it */
+  int32_t signal; /* that ended it; 0: time was up, or none */
+  int32_t ended;  /* all cases were judged, or one was caught */
+  double worst;   /* error / budget of what passed */
+  mla_look look;
+  char reason[160];
+} selftest_result;
+
+typedef struct selftest_run {
+  const mla_docket *docket;
+  const char *keep; /* folder of the reference's answers */
+  double patience;  /* factor on the time that a case may take */
+} selftest_run;
+
+/*
+ * Judges in `jobs` children at a time; result[i] belongs to job[i]. A case
+ * that hunts the class of the fault comes first, cheap ones before dear ones;
+ * a job ends at its first failure. done(context, i) after each, in order of
+ * ending. 0: no process could be made.
+ */
+int selftest_judge(const selftest_run *run, const selftest_job *job,
+                   selftest_result *result, int32_t count, int32_t jobs,
+                   void (*done)(void *context, int32_t i), void *context);
+
+#endif
