@@ -158,7 +158,7 @@ static int list_backends(void) {
 int cmd_list(int argc, char **argv) {
   const char *profile = "smoke";
   text_list only = {0, {NULL}}, rest = {0, {NULL}};
-  int keys = 0, want_help = 0;
+  int keys = 0, ops = 0, profiles = 0, want_help = 0;
   const option table[] = {
       {"--profile", OPTION_TEXT, &profile}, {"--only", OPTION_LIST, &only},
       {"--keys", OPTION_FLAG, &keys},       {"--help", OPTION_FLAG, &want_help},
@@ -169,6 +169,8 @@ int cmd_list(int argc, char **argv) {
   if (rest.count > 1)
     return usage_error("list", "\"%s\" is one word too many", rest.value[1]);
   const char *what = rest.count ? rest.value[0] : "cases";
+  if (ops) what = "ops";
+  if (profiles) what = "profiles";
   if (strcmp(what, "cases") == 0) return list_cases(profile, &only);
   if (strcmp(what, "profiles") == 0) return list_profiles();
   if (strcmp(what, "backends") == 0) return list_backends();
