@@ -67,6 +67,7 @@ pkg-config --exists libcjson | libcjson-dev
 pkg-config --exists libxxhash | libxxhash-dev
 '
 needs_to_test='
+command -v git | git
 command -v gcc-12 | gcc-12
 command -v clang-14 | clang-14
 command -v clang-19 | clang-19
@@ -208,6 +209,8 @@ $needs_to_test"
   quietly "configuring (build/ci)" cmake --preset ci
   quietly "building" cmake --build --preset ci
   say "testing"
+  # Some tests configure trees of their own, and make need not be here.
+  export CMAKE_GENERATOR="${CMAKE_GENERATOR:-Ninja}"
   exec ctest --preset ci </dev/null
 }
 
