@@ -62,6 +62,7 @@ needs_to_build='
 compiles | gcc libc6-dev
 new_enough_cmake | cmake
 command -v ninja | ninja-build
+command -v make | make
 command -v pkg-config | pkg-config
 pkg-config --exists libcjson | libcjson-dev
 pkg-config --exists libxxhash | libxxhash-dev
