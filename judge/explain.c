@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "dmath.h"
 #include "explain_bench.h"
@@ -16,6 +15,7 @@
 typedef struct candidate {
   int32_t fault, a;
   double x;
+  int fitted;       /* a or x is not where explanations start from */
   double bad, good; /* fractions */
   bench_score score;
 } candidate;
@@ -23,25 +23,34 @@ typedef struct candidate {
 typedef struct search {
   const mla_vector *v;
   bench *full, *few; /* all rows looked at, and the few to fit by */
-  double deadline;
+  double work;       /* left */
   candidate best;
+  int repeated, differs;
   char also[24]; /* a class that is as good as the best */
 } search;
 
-static double now(void) {
-  struct timespec t;
-  timespec_get(&t, TIME_UTC);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+/* Work is counted, not timed: the same failure is explained in the same way
+   on a busy machine. */
+static int spend(search *s, const bench *b) {
+  s->work -= b->cost;
+  return s->work > 0;
 }
 
-static int in_time(const search *s) {
-  return now() < s->deadline;
+static candidate start_with(int32_t fault, int32_t a, double x) {
+  const planted_fault *f = planted_fault_at(fault);
+  candidate c = {fault, a, x, a != f->a || x != f->x, 0, 0, {0}};
+  return c;
 }
 
 /* --------------------------------------------------------------- comparing */
 
 static double part(int64_t n, int64_t of) {
   return of ? (double)n / (double)of : 1;
+}
+
+/* Values that are not finite, everywhere: much gives that. */
+static int is_weak(const candidate *c) {
+  return c->score.finite == 0 && c->score.good_of == 0;
 }
 
 /* Fractions that differ by less than this are one. */
@@ -56,13 +65,18 @@ static int hunted(const search *s, int32_t fault) {
   return at && (at[n] == '\0' || at[n] == ',');
 }
 
-/* Wrong values count first, then right ones, then what the case hunts. */
+/* Wrong values count first, then right ones; a simpler mistake wins, then one
+   that the case hunts. */
 static int compare(const search *s, const candidate *c, const candidate *d) {
   if (steps(c->bad) != steps(d->bad))
     return steps(c->bad) > steps(d->bad) ? 1 : -1;
   if (steps(c->good) != steps(d->good))
     return steps(c->good) > steps(d->good) ? 1 : -1;
-  return hunted(s, c->fault) - hunted(s, d->fault);
+  int simpler = d->fitted - c->fitted;
+  int c_hunted = hunted(s, c->fault), d_hunted = hunted(s, d->fault);
+  if (c_hunted == d_hunted || !is_weak(c))
+    return simpler ? simpler : c_hunted - d_hunted;
+  return c_hunted - d_hunted;
 }
 
 static int same_quality(const candidate *c, const candidate *d) {
@@ -92,21 +106,22 @@ static int measure(bench *b, candidate *c) {
 }
 
 static void try_one(search *s, int32_t fault, int32_t a, double x) {
-  candidate c = {fault, a, x, 0, 0, {0, 0, 0, 0, 0}};
-  if (measure(s->full, &c)) offer(s, &c);
+  candidate c = start_with(fault, a, x);
+  if (spend(s, s->full) && measure(s->full, &c)) offer(s, &c);
 }
 
 static int convinced(const search *s) {
-  return s->best.bad >= CONVINCING && s->best.good >= CONVINCING;
+  return !is_weak(&s->best) && s->best.bad >= CONVINCING &&
+         s->best.good >= CONVINCING;
 }
 
 /* -------------------------------------------------------------- parameters */
 
 /* Tries an a on few rows; the best goes on to all rows. */
 static void scan(search *s, int32_t fault, int32_t first, int32_t last) {
-  candidate best = {0, 0, 0, 0, 0, {0, 0, 0, 0, 0}};
-  for (int32_t a = first; a <= last && in_time(s); a++) {
-    candidate c = {fault, a, planted_fault_at(fault)->x, 0, 0, {0, 0, 0, 0, 0}};
+  candidate best = start_with(0, 0, 0);
+  for (int32_t a = first; a <= last && spend(s, s->few); a++) {
+    candidate c = start_with(fault, a, planted_fault_at(fault)->x);
     if (a == 0 || !measure(s->few, &c)) continue;
     if (!best.fault || compare(s, &c, &best) > 0) best = c;
   }
@@ -129,15 +144,15 @@ static int32_t largest_tile(const mla_vector *v) {
 }
 
 static double residual(search *s, int32_t fault, double x) {
-  candidate c = {fault, planted_fault_at(fault)->a, x, 0, 0, {0, 0, 0, 0, 0}};
-  measure(s->few, &c);
+  candidate c = start_with(fault, planted_fault_at(fault)->a, x);
+  if (spend(s, s->few)) measure(s->few, &c);
   return c.score.bad_of ? c.score.residual : 1;
 }
 
 /* A factor by its logarithm: the best of a grid, then a golden section. */
 static void fit_factor(search *s, int32_t fault) {
   double best = 1, at = 0, g = 0.6180339887498949;
-  for (int i = -24; i <= 24 && in_time(s); i++) {
+  for (int i = -24; i <= 24; i++) {
     double r = residual(s, fault, mla_exp(i * 0.0866433975699932)); /* 2^1/8 */
     if (r < best) best = r, at = i;
   }
@@ -145,7 +160,7 @@ static void fit_factor(search *s, int32_t fault) {
   double a = hi - g * (hi - lo), b = lo + g * (hi - lo);
   double ra = residual(s, fault, mla_exp(a)),
          rb = residual(s, fault, mla_exp(b));
-  for (int i = 0; i < 24 && in_time(s); i++) {
+  for (int i = 0; i < 24; i++) {
     if (ra < rb) {
       hi = b, b = a, rb = ra, a = hi - g * (hi - lo);
       ra = residual(s, fault, mla_exp(a));
@@ -163,8 +178,7 @@ static void try_limits(search *s, int32_t fault) {
   int32_t a = planted_fault_at(fault)->a;
   for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
     try_one(s, fault, a, types[i]);
-  for (int e = -2; e <= 40 && in_time(s); e++)
-    try_one(s, fault, a, mla_ldexp(1, e));
+  for (int e = -2; e <= 40; e++) try_one(s, fault, a, mla_ldexp(1, e));
   for (int64_t i = 0, tries = 0; i < s->few->count && tries < 4; i++) {
     const bench_value *x = &s->few->value[i];
     if (!x->bad || x->raw || mla_isnan(x->got)) continue;
@@ -186,15 +200,18 @@ static void try_others(search *s, int32_t fault) {
 
 /* ------------------------------------------------------------------ search */
 
+/* Runs with other poison in scratch have told whether scratch matters. */
 static int applies(const search *s, int32_t fault) {
   const planted_fault *f = planted_fault_at(fault);
+  int scratch = (f->traits & PLANTED_SCRATCH) != 0;
+  if (s->repeated && scratch != s->differs) return 0;
   return (f->traits & PLANTED_SHOWS) && (f->ops >> s->v->problem.op & 1);
 }
 
 /* Of all faults, those of the hunted classes first. */
 static void look_everywhere(search *s) {
   for (int pass = 0; pass < 4; pass++)
-    for (int32_t f = 1; f < PLANTED_COUNT && in_time(s); f++) {
+    for (int32_t f = 1; f < PLANTED_COUNT; f++) {
       if (!applies(s, f) || hunted(s, f) != (pass % 2 == 0)) continue;
       if (pass < 2)
         try_one(s, f, planted_fault_at(f)->a, planted_fault_at(f)->x);
@@ -216,23 +233,30 @@ static void take_best(const search *s, mla_look *look) {
 }
 
 static void explain_values(const mla_vector *v, const mla_evidence *e,
-                           double seconds, mla_look *look) {
+                           double work, mla_verdict *verdict) {
   bench full, few;
   int ok = bench_new(&full, v, e, 32, 16);
   ok = bench_new(&few, v, e, 6, 3) && ok;
-  search s = {v, &full, &few, now() + seconds, {0, 0, 0, 0, 0, {0}}, ""};
+  search s;
+  memset(&s, 0, sizeof s);
+  s.v = v;
+  s.full = &full;
+  s.few = &few;
+  s.work = work;
+  s.repeated = verdict->repeated > 0;
+  s.differs = verdict->differs != 0;
   if (ok) look_everywhere(&s);
-  if (s.best.fault && s.best.bad >= ENOUGH) take_best(&s, look);
+  if (s.best.fault && s.best.bad >= ENOUGH) take_best(&s, &verdict->look);
   bench_free(&full);
   bench_free(&few);
 }
 
 void mla_explain(const mla_vector *v, const mla_evidence *e,
                  const mla_explain_options *options, mla_verdict *verdict) {
-  double seconds = options && options->seconds > 0 ? options->seconds : 2;
+  double work = options && options->work > 0 ? options->work : 3e9;
   memset(&verdict->look, 0, sizeof verdict->look);
   if (mla_explain_traces(v, e, verdict)) return;
-  if (verdict->outputs > 0) explain_values(v, e, seconds, &verdict->look);
+  if (verdict->outputs > 0) explain_values(v, e, work, verdict);
   if (!verdict->look.cls[0]) mla_explain_places(v, e, verdict);
 }
 
@@ -252,7 +276,7 @@ int mla_explain_alike(const mla_vector *v, const mla_evidence *e,
       return strcmp(copy.look.cls, look->cls) == 0;
     return look->cls[0] == '\0';
   }
-  candidate c = {fault, look->a, look->x, 0, 0, {0, 0, 0, 0, 0}};
+  candidate c = start_with(fault, look->a, look->x);
   int alike = verdict->outputs > 0 && bench_new(&b, v, e, 16, 8) &&
               measure(&b, &c) && c.bad >= ENOUGH;
   if (verdict->outputs > 0) bench_free(&b);

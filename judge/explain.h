@@ -13,7 +13,8 @@
 #include "judge.h"
 
 typedef struct mla_explain_options {
-  double seconds; /* at most, for one vector; 0: 2 */
+  double work; /* at most for one vector, in steps of about a nanosecond;
+                  0: 3e9 */
 } mla_explain_options;
 
 /* Fills verdict->look; cls stays "" when nothing fits. */

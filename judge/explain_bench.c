@@ -253,13 +253,66 @@ static int take_images(bench *b) {
   return 1;
 }
 
+static int64_t wanted_of_request(const bench *b, int64_t request) {
+  const mla_tensor *starts = &b->v->tensor[MLA_T_QUERY_START_LOC];
+  int64_t heads = b->v->problem.num_heads, n = 0;
+  int64_t from =
+      mla_get_int(starts->data, starts->dtype, mla_at1(starts, request));
+  int64_t to =
+      mla_get_int(starts->data, starts->dtype, mla_at1(starts, request + 1));
+  for (int64_t row = from * heads; row < to * heads; row++)
+    n += b->wanted ? b->wanted[row] : 1;
+  return n;
+}
+
+/* Gathering keys, one multiplication after the other; in prefill, projecting
+   them up for each head. */
+static double attention_cost(const bench *b) {
+  const mla_problem *p = &b->v->problem;
+  const mla_tensor *lens = &b->v->tensor[MLA_T_SEQ_LENS];
+  double width =
+      p->op == MLA_OP_DECODE
+          ? mla_problem_head_dim(p) + mla_problem_v_dim(p)
+          : p->qk_nope_head_dim + p->qk_rope_head_dim + p->v_head_dim;
+  double up = (double)p->kv_lora_rank * (p->qk_nope_head_dim + p->v_head_dim);
+  double cost = 0;
+  for (int64_t i = 0; i < lens->shape[0]; i++) {
+    double n = (double)mla_get_int(lens->data, lens->dtype, mla_at1(lens, i));
+    double rows = (double)wanted_of_request(b, i);
+    if (rows == 0) continue;
+    cost += n * width * (8 * mla_problem_kv_heads(p) + rows);
+    if (p->op == MLA_OP_PREFILL)
+      cost += n * up * (rows < p->num_heads ? rows : p->num_heads);
+  }
+  return cost;
+}
+
+/* About the nanoseconds of one probe. */
+static double probe_cost(const bench *b) {
+  int32_t op = b->v->problem.op;
+  double cost = 20 * (double)b->count;
+  for (int s = 0; s < MLA_T_COUNT; s++)
+    if (b->image[s]) cost += 0.2 * (double)mla_tensor_extent(&b->v->tensor[s]);
+  if (op == MLA_OP_DECODE || op == MLA_OP_PREFILL)
+    return cost + attention_cost(b);
+  if (op == MLA_OP_Q_ABSORB || op == MLA_OP_V_EXPAND)
+    return cost + 10 * (double)b->count *
+                      (op == MLA_OP_V_EXPAND ? b->v->problem.kv_lora_rank
+                                             : b->v->problem.qk_nope_head_dim);
+  if (op == MLA_OP_MATMUL)
+    return cost + 10 * (double)b->count * b->v->problem.q_lora_rank;
+  return b->v->has_recipe ? cost + 10 * mla_case_flops(&b->v->recipe) : cost;
+}
+
 int bench_new(bench *b, const mla_vector *v, const mla_evidence *e,
               int64_t bad_rows, int64_t good_rows) {
   memset(b, 0, sizeof *b);
   b->v = v;
   b->e = e;
-  return take_values(b, bad_rows, good_rows) && take_bytes(b) &&
-         take_earlier(b) && take_images(b) && b->count > 0;
+  int ok = take_values(b, bad_rows, good_rows) && take_bytes(b) &&
+           take_earlier(b) && take_images(b) && b->count > 0;
+  if (ok) b->cost = probe_cost(b);
+  return ok;
 }
 
 void bench_free(bench *b) {
@@ -346,6 +399,7 @@ int bench_probe(bench *b, int32_t fault, int32_t a, double x,
     if (value->bad) {
       score->bad_of++;
       score->bad += fits;
+      score->finite += fits && !mla_isnan(value->got) && !mla_isinf(value->got);
     } else {
       score->good_of++;
       score->good += fits;

@@ -24,11 +24,13 @@ typedef struct bench {
   unsigned char *wanted;             /* rows that a probe computes; NULL: all */
   unsigned char *image[MLA_T_COUNT]; /* outputs of a probe */
   int32_t *earlier;                  /* lengths served before, or NULL */
+  double cost;                       /* of a probe, in nanoseconds or so */
 } bench;
 
 typedef struct bench_score {
   int64_t bad, bad_of;   /* wrong values reproduced */
   int64_t good, good_of; /* right values that stay right */
+  int64_t finite;        /* of the wrong ones reproduced */
   double residual;       /* of wrong values: what is left of the error */
 } bench_score;
 

@@ -38,6 +38,27 @@ static int explain_fence(const char *fence, mla_look *look) {
 
 /* ------------------------------------------------------------ all unwritten */
 
+static const char with_mates[] =
+    "a request gets other bits without its batch mates";
+
+static int has_wrong_values(const mla_verdict *verdict) {
+  for (int32_t i = 0; i < verdict->outputs; i++) {
+    const mla_output_verdict *o = &verdict->output[i];
+    if (o->bad > 0 || o->unwritten > 0 || o->outside[0]) return 1;
+  }
+  return 0;
+}
+
+/* Rows that are not empty: there is something to compute. */
+static int has_live_rows(const mla_evidence *e) {
+  int32_t index;
+  mla_expected_view lse = mla_expectation_of(e->expectation, MLA_T_LSE, &index);
+  if (index < 0) return 1;
+  for (int64_t r = 0; r < lse.rows; r++)
+    if (mla_isinf(lse.value[r]) >= 0) return 1;
+  return 0;
+}
+
 static int is_untouched(const mla_vector *v, const mla_evidence *e, int slot) {
   size_t n = (size_t)mla_tensor_extent(&v->tensor[slot]);
   return memcmp(e->got[slot], v->tensor[slot].data, n) == 0;
@@ -51,7 +72,7 @@ static int nothing_is_written(const mla_vector *v, const mla_evidence *e,
     if (!e->got[o->slot] || !is_untouched(v, e, o->slot)) return 0;
     wrong |= o->bad > 0 || o->unwritten > 0;
   }
-  return wrong;
+  return wrong && has_live_rows(e);
 }
 
 int mla_explain_traces(const mla_vector *v, const mla_evidence *e,
@@ -63,9 +84,8 @@ int mla_explain_traces(const mla_vector *v, const mla_evidence *e,
   if (explain_fence(verdict->fences, look)) return 1;
   if (verdict->unstable)
     return mla_look_set(look, "RACE", "equal runs give different bits");
-  if (verdict->mates)
-    return mla_look_set(look, "INVARIANCE",
-                        "a request gets other bits without its batch mates");
+  if (verdict->mates && !has_wrong_values(verdict))
+    return mla_look_set(look, "INVARIANCE", with_mates);
   if (verdict->outputs && nothing_is_written(v, e, verdict))
     return mla_look_set(look, "HONESTY", "says yes and writes nothing");
   return 0;
@@ -172,6 +192,7 @@ int mla_explain_places(const mla_vector *v, const mla_evidence *e,
     return mla_look_set(look, "LSE-LAYOUT",
                         p.lse_unwritten ? "a part of lse is not written"
                                         : "out is right, lse is not");
+  if (verdict->mates) return mla_look_set(look, "INVARIANCE", with_mates);
   if (p.bad_heads && !p.half_heads && p.bad_heads < v->problem.num_heads)
     return mla_look_set(look, "HEADS", "whole heads are wrong, others right");
   return 0;

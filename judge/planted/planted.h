@@ -37,13 +37,15 @@
 /* How it is known again: by the values that it gives, or by traces alone (a
    crash, memory touched, runs that differ). */
 #define PLANTED_SHOWS 1u
-#define PLANTED_ROWS 2u /* and row by row: it can be planted in one head */
+#define PLANTED_ROWS 2u    /* and row by row: it can be planted in one head */
+#define PLANTED_SCRATCH 4u /* what it gives follows what lay in scratch */
 #define PLANTED_TRACES 0u
 
 /* Which parameters are tried when a failure is explained. */
 typedef enum planted_try {
   PLANTED_AS_IS,   /* the default alone */
-  PLANTED_COUNTS,  /* a: -8 .. 8 */
+  PLANTED_COUNTS,  /* a: 1 .. 8 */
+  PLANTED_OFFSETS, /* a: -8 .. 8 */
   PLANTED_TILES,   /* a: 1 .. 256 */
   PLANTED_BITS,    /* a: 2 .. 40 */
   PLANTED_FACTORS, /* x: fitted between 1/8 and 8 */

@@ -47,7 +47,7 @@ static mla_status set_option(mla_handle *h, const char *key, const char *value,
     h->request = strtoll(value, NULL, 10);
   } else if (!strcmp(key, "a")) {
     h->a = (int32_t)strtol(value, NULL, 10);
-    if (h->a < 1 && (tries == PLANTED_TILES || tries == PLANTED_BITS))
+    if (h->a < 1 && tries != PLANTED_OFFSETS)
       return mla_fail(err, MLA_INVALID_ARGUMENT, "a", "a is '%s', at least 1",
                       value);
   } else {

@@ -125,6 +125,13 @@ static int64_t kv_head_of(const planted_call *c, int64_t head) {
   return head / (c->p->num_heads / kv);
 }
 
+static int any_wanted(const planted_call *c, int64_t from, int64_t to) {
+  for (int64_t t = from; t < to; t++)
+    for (int64_t h = 0; h < c->p->num_heads; h++)
+      if (planted_wants(c, t, h)) return 1;
+  return 0;
+}
+
 /* All query rows of one request that share a kv head. */
 static void request_rows(decode_state *s, int64_t b, int64_t kv_head,
                          int64_t shift) {
@@ -132,6 +139,7 @@ static void request_rows(decode_state *s, int64_t b, int64_t kv_head,
   int64_t from = planted_query_start(c, b), to = planted_query_start(c, b + 1);
   int64_t seq = planted_seq_len(c, b), n = usable_keys(c, seq);
   int64_t over = over_read(c, seq);
+  if (!any_wanted(c, from - shift, to - shift)) return;
   gather(s, b, kv_head, n + over > 0 ? n + over : 1);
   for (int64_t t = from; t < to; t++)
     for (int64_t h = 0; h < c->p->num_heads; h++) {
