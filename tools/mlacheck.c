@@ -31,12 +31,9 @@ static const char help[] =
 static const struct {
   const char *name;
   int (*run)(int argc, char **argv);
-} commands[] = {{"run", cmd_run},
-                {"list", cmd_list},
-                {"show", cmd_show},
-                {"info", cmd_info},
-                {"gen", cmd_gen},
-                {"selftest", cmd_selftest}};
+} commands[] = {{"run", cmd_run},   {"list", cmd_list},
+                {"show", cmd_show}, {"info", cmd_info},
+                {"gen", cmd_gen},   {"selftest", cmd_selftest}};
 
 /* What was printed must have arrived; a full disk is no success. */
 static int flushed(int code) {
