@@ -23,8 +23,10 @@ expect 1 gen --check "$work/golden"
 has out 'v1/decode_f32.safetensors is absent'
 rm -r "$work/golden/v1"
 expect 0 gen "$work/golden"
-diff -r "$source/golden" "$work/golden" >/dev/null ||
-  fail 'gen does not make the golden folder'
+diff -r "$source/golden/v1" "$work/golden/v1" >/dev/null ||
+  fail 'gen does not make golden/v1'
+cmp -s "$source/golden/manifest.json" "$work/golden/manifest.json" ||
+  fail 'gen does not make the manifest'
 expect 3 gen "$work/golden/manifest.json"
 
 # ---- every backend here that is the host's passes them
