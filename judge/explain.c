@@ -189,7 +189,8 @@ static void try_limits(search *s, int32_t fault) {
 
 static void try_others(search *s, int32_t fault) {
   switch (planted_fault_at(fault)->tries) {
-    case PLANTED_COUNTS: scan(s, fault, -8, 8); break;
+    case PLANTED_COUNTS: scan(s, fault, 1, 8); break;
+    case PLANTED_OFFSETS: scan(s, fault, -8, 8); break;
     case PLANTED_TILES: scan(s, fault, 1, largest_tile(s->v)); break;
     case PLANTED_BITS: scan(s, fault, 2, 40); break;
     case PLANTED_FACTORS: fit_factor(s, fault); break;

@@ -162,7 +162,7 @@ static int start(const selftest_run *run, const selftest_job *job, int32_t i,
 /* A plain kernel does 50 MFLOP a second on any machine. */
 static double time_for(const selftest_run *run, int32_t item) {
   double flops = cost_of(mla_docket_at(run->docket, item));
-  return run->patience * (10 + flops / 5e7);
+  return run->patience * (30 + flops / 5e7);
 }
 
 /* The child is dead or is killed: a result that it could not say itself. */

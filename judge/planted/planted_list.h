@@ -54,7 +54,7 @@
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "an empty request shifts the rows of the next ones")                       \
   X(EMPTY_SPLIT, "empty-split", "EMPTY-SPLIT", PLANTED_DECODE,                 \
-    PLANTED_SCRATCH | PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0, \
+    PLANTED_SCRATCH | PLANTED_SHOWS, PLANTED_AS_IS, 0, 0, 0, 0,                \
     "a split without keys leaves its scratch unwritten, and it is merged")     \
   X(EMPTY_SPLIT_ZERO, "empty-split-zero", "EMPTY-SPLIT", PLANTED_DECODE,       \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
@@ -89,7 +89,7 @@
   X(WS_SHORT, "ws-short", "WORKSPACE", PLANTED_ATTEND, PLANTED_TRACES,         \
     PLANTED_AS_IS, 128, 0, 4, 0, "a bytes fewer are declared than are used")   \
   X(WS_ZEROED, "ws-zeroed", "WORKSPACE", PLANTED_ATTEND,                       \
-    PLANTED_SCRATCH | PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0, \
+    PLANTED_SCRATCH | PLANTED_SHOWS, PLANTED_AS_IS, 0, 0, 0, 0,                \
     "the workspace is assumed to be zero at the start")                        \
   X(TAIL_NAN, "tail-nan", "TAIL-NAN", PLANTED_DECODE,                          \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_COUNTS, 1, 0, 3, 0,                  \

@@ -85,9 +85,10 @@ static void store_lse(const planted_call *c, const planted_row *row,
 
 static void spoil_row(const planted_call *c, const planted_row *row, int32_t dv,
                       float *out) {
-  static int runs; /* no two runs agree: a race as a test can have it */
-  if (FAULT(c, RACE_ROW) && (row->token + row->head) % c->a == 0)
-    for (int32_t d = 0; d < dv; d++) out[d] *= 1 + (float)(runs++ % 7) / 128;
+  static unsigned runs; /* no two runs agree: a race as a test can have it */
+  if (!FAULT(c, RACE_ROW) || (row->token + row->head) % c->a) return;
+  float late = (float)(runs++ * 2654435761u >> 28) / 256;
+  for (int32_t d = 0; d < dv; d++) out[d] *= 1 + late;
 }
 
 static int is_late(const planted_call *c, const planted_row *row) {
