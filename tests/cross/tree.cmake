@@ -1,10 +1,9 @@
-# cmake -DSOURCE_DIR=... -DWORK_DIR=... -DPRESET=... [-DCOMPILER=...]
-#   [-DEXCLUDE=labels] -P tree.cmake
+# cmake -DSOURCE_DIR=... -DPRESET=... [-DSKIP=regex] -P tree.cmake
 #
-# Configures, builds and tests the tree by a preset, in a folder of its own:
-# what a person does with `cmake --preset X`, `--build` and `ctest`.
+# Configures, builds and tests the tree by a preset, as a person would, but
+# for the tests whose names match SKIP.
 cmake_minimum_required(VERSION 3.25)
-foreach(var SOURCE_DIR WORK_DIR PRESET)
+foreach(var SOURCE_DIR PRESET)
   if(NOT ${var})
     message(FATAL_ERROR "tree: ${var} is not given")
   endif()
@@ -18,18 +17,12 @@ function(must what)
   endif()
 endfunction()
 
-set(compiler "")
-if(COMPILER)
-  set(compiler -DCMAKE_C_COMPILER=${COMPILER})
+set(skip "")
+if(SKIP)
+  set(skip -E "${SKIP}")
 endif()
-set(exclude "")
-if(EXCLUDE)
-  set(exclude -LE "${EXCLUDE}")
-endif()
-must("configuration" ${CMAKE_COMMAND} --preset ${PRESET} -B ${WORK_DIR}
-  -DMLA_MATRIX=OFF -DMLA_CUDA=OFF ${compiler})
-must("build" ${CMAKE_COMMAND} --build ${WORK_DIR} -j 2)
-# The preset's environment (sanitizer options) comes with its name; the
-# folder given here wins over the preset's.
-must("test" ${CMAKE_CTEST_COMMAND} --preset ${PRESET} --test-dir ${WORK_DIR}
-  ${exclude})
+must("configuration" ${CMAKE_COMMAND} --preset ${PRESET})
+must("build" ${CMAKE_COMMAND} --build --preset ${PRESET} -j 2)
+# What looks at sources alone was asked in the main build.
+must("test" ${CMAKE_CTEST_COMMAND} --preset ${PRESET} -LE "slow|source"
+  ${skip})
