@@ -167,9 +167,10 @@ static mla_status allocate(decode_state *s, const planted_call *c) {
   s->dk = mla_problem_head_dim(c->p);
   s->dv = mla_problem_v_dim(c->p);
   s->parts = (int32_t)planted_max_parts(c->p, &c->plan->limits);
-  s->rows = c->p->block_size + c->a;
+  int64_t more = c->p->block_size + (c->a > 0 ? c->a : 0);
+  s->rows = more;
   for (int64_t b = 0; b < lens->shape[0]; b++) {
-    int64_t n = planted_seq_len(c, b) + c->p->block_size + c->a;
+    int64_t n = planted_seq_len(c, b) + more;
     if (n > s->rows) s->rows = n;
   }
   size_t rows = (size_t)s->rows;
