@@ -35,6 +35,8 @@ typedef struct mla_docket mla_docket;
 typedef struct mla_record {
   mla_verdict verdict;    /* reason is set for truths too */
   mla_truth_result truth; /* of MLA_ITEM_TRUTH */
+  char smallest[1024];    /* the smallest case that fails alike, or "" */
+  char repro[1024];       /* the file that reproduces it, or "" */
 } mla_record;
 
 mla_docket *mla_docket_new(void); /* NULL: no memory */

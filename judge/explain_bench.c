@@ -120,6 +120,40 @@ static void thin_out(unsigned char *mark, int64_t rows, unsigned char which,
   }
 }
 
+static int has_rows(int32_t op) {
+  return op >= MLA_OP_Q_ABSORB && op <= MLA_OP_MATMUL;
+}
+
+static int64_t request_of(const bench *b, const slot_view *view, int64_t r) {
+  int64_t row = view->view.row_index ? view->view.row_index[r] : r, within;
+  return mla_vector_request(b->v, row / b->v->problem.num_heads, &within);
+}
+
+/* Keys are gathered request by request: rows of few requests are cheap. Keeps
+   some requests that have a wrong row and some that have none. */
+static int keep_few_requests(const bench *b, const slot_view *view,
+                             unsigned char *mark) {
+  const mla_tensor *lens = &b->v->tensor[MLA_T_SEQ_LENS];
+  int64_t rows = view->view.rows, n = lens->data ? lens->shape[0] : 0;
+  if (n <= 4) return 1;
+  unsigned char *request = calloc((size_t)n + 1, 1);
+  int64_t *of = malloc((size_t)(rows + 1) * sizeof *of);
+  for (int64_t r = 0; request && of && r < rows; r++) {
+    of[r] = request_of(b, view, r);
+    if (of[r] >= 0 && request[of[r]] != 1) request[of[r]] = mark[r];
+  }
+  if (request && of) {
+    thin_out(request, n, 1, 3);
+    thin_out(request, n, 2, 1);
+  }
+  for (int64_t r = 0; request && of && r < rows; r++)
+    if (of[r] >= 0 && !request[of[r]]) mark[r] = 0;
+  int ok = request && of;
+  free(request);
+  free(of);
+  return ok;
+}
+
 /* Marks of the rows: 1 wrong, 2 right, 0 not taken. Outputs of one call have
    the same rows in the same order. */
 static unsigned char *mark_rows(const bench *b, const slot_view *views,
@@ -132,13 +166,13 @@ static unsigned char *mark_rows(const bench *b, const slot_view *views,
   for (int k = 0; k < count; k++)
     for (int64_t r = 0; r < rows && r < views[k].view.rows; r++)
       if (mark[r] == 2 && row_is_bad(b, &views[k], r)) mark[r] = 1;
+  if (has_rows(b->v->problem.op) && !keep_few_requests(b, &views[0], mark)) {
+    free(mark);
+    return NULL;
+  }
   thin_out(mark, rows, 1, bad_rows);
   thin_out(mark, rows, 2, good_rows);
   return mark;
-}
-
-static int has_rows(int32_t op) {
-  return op >= MLA_OP_Q_ABSORB && op <= MLA_OP_MATMUL;
 }
 
 static int take_marked(bench *b, const slot_view *s,
@@ -280,7 +314,7 @@ static double attention_cost(const bench *b) {
     double n = (double)mla_get_int(lens->data, lens->dtype, mla_at1(lens, i));
     double rows = (double)wanted_of_request(b, i);
     if (rows == 0) continue;
-    cost += n * width * (8 * mla_problem_kv_heads(p) + rows);
+    cost += n * width * (mla_problem_kv_heads(p) + rows);
     if (p->op == MLA_OP_PREFILL)
       cost += n * up * (rows < p->num_heads ? rows : p->num_heads);
   }

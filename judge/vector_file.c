@@ -42,10 +42,28 @@ static int is_ours(const cJSON *json) {
   return format && strcmp(format, "mla-vectors") == 0;
 }
 
+static int ends_with(const char *text, const char *end) {
+  size_t n = strlen(text), m = strlen(end);
+  return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+/* A reproduction: the JSON stands in the tensors' file itself. */
+static cJSON *read_within(const char *path, mla_st **tensors, mla_error *err) {
+  if (mla_st_open(path, tensors, err) != MLA_OK) return NULL;
+  const char *text = mla_st_meta(*tensors, "mla-vectors");
+  cJSON *json = text ? cJSON_Parse(text) : NULL;
+  if (!json)
+    mla_fail(err, MLA_INVALID_ARGUMENT, "file",
+             "%.180s holds no vectors among its metadata", path);
+  return json;
+}
+
 int mla_vector_file_is(const char *path) {
-  size_t n = strlen(path);
-  if (n < 5 || strcmp(path + n - 5, ".json") != 0) return 0;
-  cJSON *json = read_json(path, NULL);
+  mla_st *tensors = NULL;
+  cJSON *json = NULL;
+  if (ends_with(path, ".json")) json = read_json(path, NULL);
+  if (ends_with(path, ".safetensors")) json = read_within(path, &tensors, NULL);
+  mla_st_close(tensors);
   int ours = json && is_ours(json);
   cJSON_Delete(json);
   return ours;
@@ -67,9 +85,9 @@ static mla_status check_version(const cJSON *json, mla_error *err) {
   if (!cJSON_IsNumber(version) || version->valuedouble != 1)
     return mla_fail(err, MLA_INVALID_ARGUMENT, "version",
                     "version is not 1, the one that this judge reads");
-  static const char *const known[] = {"format", "version",   "expected_by",
-                                      "cases",  "agreement", "tensors",
-                                      NULL};
+  static const char *const known[] = {"format",      "version",   "expected_by",
+                                      "cases",       "agreement", "tensors",
+                                      "environment", NULL};
   return mla_json_only(json, known, err);
 }
 
@@ -85,7 +103,7 @@ static mla_status open_tensors(mla_vector_file *f, const char *path,
                                mla_error *err) {
   char full[4096];
   const cJSON *name = cJSON_GetObjectItemCaseSensitive(f->json, "tensors");
-  if (!name) return MLA_OK;
+  if (!name || f->tensors) return MLA_OK;
   if (!cJSON_IsString(name) ||
       !beside(path, name->valuestring, full, sizeof full))
     return mla_fail(err, MLA_INVALID_ARGUMENT, "tensors",
@@ -197,7 +215,9 @@ mla_status mla_vector_file_open(const char *path, mla_vector_file **file,
   mla_vector_file *f = calloc(1, sizeof *f);
   *file = NULL;
   if (!f) return mla_fail(err, MLA_OUT_OF_MEMORY, "file", "no memory");
-  f->json = read_json(path, err);
+  f->json = ends_with(path, ".safetensors")
+                ? read_within(path, &f->tensors, err)
+                : read_json(path, err);
   mla_status status = f->json ? MLA_OK : MLA_INVALID_ARGUMENT;
   if (status == MLA_OK) status = check_version(f->json, err);
   if (status == MLA_OK) status = read_header(f, err);

@@ -26,7 +26,8 @@ typedef struct mla_vector_entry {
 
 typedef struct mla_vector_file mla_vector_file;
 
-/* Is this a JSON file whose format is ours? Unreadable: no. */
+/* Is this a JSON file whose format is ours, or a safetensors file with such
+   JSON in its metadata (repro.h)? Unreadable: no. */
 int mla_vector_file_is(const char *path);
 /* MLA_OK for any JSON at all. */
 mla_status mla_vector_file_is_json(const char *path, mla_error *err);

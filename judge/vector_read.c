@@ -233,9 +233,9 @@ static mla_status read_expected(const mla_json_source *s, mla_vector *v,
 
 mla_status mla_json_vector(const mla_json_source *s, mla_vector *v,
                            mla_error *err) {
-  static const char *const known[] = {"kind",    "id",       "seed",
-                                      "hunts",   "problem",  "limits",
-                                      "tensors", "expected", NULL};
+  static const char *const known[] = {
+      "kind",     "id",  "seed",       "hunts",  "problem", "limits", "tensors",
+      "expected", "got", "looks_like", "reason", "fences",  NULL};
   mla_status status = mla_json_only(s->json, known, err);
   if (status == MLA_OK)
     status = read_members(s, "problem", mla_problem_fields, &v->problem, err);

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "after_failure.h"
 #include "commands.h"
+#include "explain.h"
 #include "options.h"
 #include "report.h"
 
@@ -31,6 +33,9 @@ static const char help[] =
     "how\n"
     "  --expected DIR     keep the reference's answers there, and use them\n"
     "  --json FILE        also write the verdict as JSON (-: to stdout only)\n"
+    "  --no-shrink        leave failing cases as large as they are\n"
+    "  --repro DIR        write each failure there as one file that --vectors\n"
+    "                     reads: inputs, expected, got, versions\n"
     "  -v                 a line for every case, and all figures\n"
     "\n"
     "A profile is a claim: a case that it requires and the backend does not\n"
@@ -41,10 +46,10 @@ static const char help[] =
 
 typedef struct run_options {
   target target;
-  const char *profile, *keep, *json;
+  const char *profile, *keep, *json, *repro;
   text_list only, cases, vectors;
   uint64_t seed;
-  int verbose, help;
+  int verbose, no_shrink, help;
 } run_options;
 
 #define NO_SEED UINT64_MAX
@@ -64,6 +69,8 @@ static int read_options(int argc, char **argv, run_options *o) {
       {"--seed", OPTION_COUNT, &o->seed},
       {"--expected", OPTION_TEXT, &o->keep},
       {"--json", OPTION_TEXT, &o->json},
+      {"--no-shrink", OPTION_FLAG, &o->no_shrink},
+      {"--repro", OPTION_TEXT, &o->repro},
       {"-v", OPTION_FLAG, &o->verbose},
       {"--verbose", OPTION_FLAG, &o->verbose},
       {"--help", OPTION_FLAG, &o->help},
@@ -123,11 +130,15 @@ static void rerun_line(const run_options *o, char *text, size_t size) {
 }
 
 static void judge_all(run_state *run, const run_options *o, int text) {
+  mla_judge_observer observer = {mla_explain_observe, NULL};
   mla_judge_options how = mla_judge_defaults();
+  failure_care care = {!o->no_shrink, o->repro, o->keep, 0, 0, {""}};
   how.keep = o->keep;
+  how.observer = &observer;
   for (int32_t i = 0; i < mla_docket_count(run->docket); i++) {
     progress_show(run);
     mla_docket_judge(run->docket, i, o->target.device, &how, &run->record[i]);
+    after_failure(&care, run, i);
     run->done = i + 1;
     progress_clear();
     if (text) report_text_record(run, i);
@@ -176,6 +187,8 @@ int cmd_run(int argc, char **argv) {
       docket ? fill_docket(docket, &o, &err) : MLA_OUT_OF_MEMORY;
   int code = status == MLA_OK ? EXIT_SATISFIED : say(&err, status);
   if (code == EXIT_SATISFIED && o.keep && !make_folder(o.keep))
+    code = EXIT_ENVIRONMENT;
+  if (code == EXIT_SATISFIED && o.repro && !make_folder(o.repro))
     code = EXIT_ENVIRONMENT;
   if (code == EXIT_SATISFIED) code = target_open("run", &o.target);
   if (code == EXIT_SATISFIED) code = judge(&o, docket);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "expect.h"
+#include "explain.h"
 #include "file_text.h"
 #include "options.h"
 #include "report.h"
@@ -90,10 +91,27 @@ static void add_runs(cJSON *json, const mla_verdict *v) {
     add_text(json, "determinism", names[v->determinism]);
   cJSON_AddNumberToObject(json, "repeated", v->repeated);
   cJSON_AddBoolToObject(json, "differs", v->differs);
+  if (v->unstable) cJSON_AddTrueToObject(json, "unstable");
+  if (v->mates) cJSON_AddTrueToObject(json, "mates");
   if (v->rows_total) {
     cJSON_AddNumberToObject(json, "rows", (double)v->rows);
     cJSON_AddNumberToObject(json, "rows_total", (double)v->rows_total);
   }
+}
+
+static void add_look(cJSON *json, const mla_record *r) {
+  const mla_look *look = &r->verdict.look;
+  char sentence[400];
+  add_text(json, "smallest", r->smallest);
+  add_text(json, "repro", r->repro);
+  if (mla_look_print(look, sentence, sizeof sentence) <= 0) return;
+  cJSON *to = cJSON_AddObjectToObject(json, "looks_like");
+  add_text(to, "class", look->cls);
+  add_text(to, "also", look->also);
+  add_text(to, "fault", look->fault);
+  add_text(to, "sentence", sentence);
+  cJSON_AddNumberToObject(to, "reproduced", (double)look->reproduced);
+  cJSON_AddNumberToObject(to, "of", (double)look->of);
 }
 
 static cJSON *record_json(const run_state *run, int32_t i) {
@@ -113,6 +131,7 @@ static cJSON *record_json(const run_state *run, int32_t i) {
   add_text(json, "reason", v->reason);
   add_text(json, "kernel", v->kernel);
   add_text(json, "fences", v->fences);
+  add_look(json, r);
   if (item->kind == MLA_ITEM_TRUTH) {
     add_truth(json, &r->truth);
     return json;

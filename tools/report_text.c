@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "explain.h"
 #include "options.h"
 #include "report.h"
 #include "vector.h"
@@ -111,17 +112,32 @@ static void print_runs(const mla_verdict *v) {
         "  again  a second run gave other bits, but determinism \"%s\" is "
         "declared\n",
         names[v->determinism >= 0 && v->determinism < 3 ? v->determinism : 0]);
+  if (v->mates)
+    printf(
+        "  alone  the first request gets other bits without the others, but "
+        "batch\n         invariance is declared\n");
 }
 
-static void print_rerun(const run_state *run, const mla_item *item) {
-  if (item->kind == MLA_ITEM_STORED || item->kind == MLA_ITEM_TRUTH)
+static void print_look(const mla_record *r) {
+  char look[400];
+  if (mla_look_print(&r->verdict.look, look, sizeof look) > 0)
+    printf("  looks like  %s\n", look);
+  if (r->smallest[0]) printf("  smallest  %s\n", r->smallest);
+  if (r->repro[0]) printf("  repro  %s\n", r->repro);
+}
+
+static void print_rerun(const run_state *run, const mla_item *item,
+                        const mla_record *r) {
+  int from_file = item->kind == MLA_ITEM_STORED || item->kind == MLA_ITEM_TRUTH;
+  if (r->smallest[0] || !from_file)
+    printf("  rerun  %s --case '%s' --seed %llu -v\n", run->rerun,
+           r->smallest[0] ? r->smallest : item->id,
+           (unsigned long long)item->seed);
+  else
     printf("  rerun  %s --vectors '%s'%s%s%s -v\n", run->rerun, item->path,
            item->kind == MLA_ITEM_STORED ? " --only '" : "",
            item->kind == MLA_ITEM_STORED ? item->id : "",
            item->kind == MLA_ITEM_STORED ? "'" : "");
-  else
-    printf("  rerun  %s --case '%s' --seed %llu -v\n", run->rerun, item->id,
-           (unsigned long long)item->seed);
 }
 
 static void print_title(const mla_item *item, int32_t kind) {
@@ -138,8 +154,9 @@ static void print_failure(const run_state *run, const mla_item *item,
   if (v->reason[0]) printf("  why    %s\n", v->reason);
   for (int32_t i = 0; i < v->outputs; i++) print_output(&v->output[i]);
   print_runs(v);
+  print_look(r);
   if (v->kernel[0]) printf("  kernel %s\n", v->kernel);
-  print_rerun(run, item);
+  print_rerun(run, item, r);
 }
 
 static void print_pass(const mla_item *item, const mla_record *r) {
