@@ -36,10 +36,12 @@ endforeach()
 # The tree by other presets, less the tests that can only say the same again
 # there, or that an emulator needs minutes for.
 set(again "^(cli_|crosscheck_|package_|oracle_error)")
-set(emulated "^(test_cpu_|test_budget_|judge_.*_smoke|test_dmath_mpfr)")
+set(emulated "^(test_(cpu_|budget|dmath_mpfr|judge_generate|truth$)|")
+string(APPEND emulated "judge_.*_smoke|template_)")
 mla_matrix_test(tree_clang14 tree.cmake -DPRESET=clang14 "-DSKIP=${again}")
 mla_matrix_test(tree_clang19 tree.cmake -DPRESET=clang19 "-DSKIP=${again}")
-mla_matrix_test(tree_asan tree.cmake -DPRESET=asan)
+mla_matrix_test(tree_asan tree.cmake -DPRESET=asan
+  "-DSKIP=^(crosscheck_|oracle_error)")
 foreach(machine aarch64 s390x)
   mla_matrix_test(tree_${machine} tree.cmake -DPRESET=${machine}
     "-DSKIP=${again}|${emulated}")
