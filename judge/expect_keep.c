@@ -9,7 +9,7 @@
 
 #include "expect.h"
 #include "safetensors.h"
-#include "tensor.h"
+#include "spans.h"
 
 static void add(XXH64_state_t *state, const void *bytes, size_t count) {
   XXH64_update(state, bytes, count);
@@ -20,7 +20,10 @@ static void add_tensor(XXH64_state_t *state, const mla_tensor *t, int read) {
   add(state, &t->rank, sizeof t->rank);
   add(state, t->shape, sizeof t->shape);
   add(state, t->stride, sizeof t->stride);
-  if (t->data && read) add(state, t->data, (size_t)mla_tensor_extent(t));
+  for (int64_t i = 0; t->data && read && i < mla_span_count(t); i++) {
+    mla_span span = mla_span_at(t, i);
+    add(state, (const unsigned char *)t->data + span.at, (size_t)span.bytes);
+  }
 }
 
 static uint64_t hash_of(const mla_vector *v, const mla_selection *selection,

@@ -11,6 +11,7 @@
 #include "dmath.h"
 #include "dtype.h"
 #include "error.h"
+#include "spans.h"
 #include "tensor.h"
 
 mla_rng mla_gen_stream(const mla_gen *g, const char *name) {
@@ -151,7 +152,10 @@ static void fill_with_poison(mla_gen *g, int32_t slot) {
   unsigned char *bytes = t->data;
   if (g->v->alias[slot] >= 0) return;
   if (g->v->role[slot] != MLA_ROLE_INOUT || slot == MLA_T_DST) {
-    memset(bytes, (int)g->poison, (size_t)extent);
+    for (int64_t i = 0; i < mla_span_count(t); i++) {
+      mla_span span = mla_span_at(t, i);
+      memset(bytes + span.at, (int)g->poison, (size_t)span.bytes);
+    }
     return;
   }
   mla_rng rng = mla_gen_stream(g, "before");

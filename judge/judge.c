@@ -13,6 +13,7 @@
 #include "place.h"
 #include "problem_check.h"
 #include "regroup.h"
+#include "spans.h"
 #include "tensor.h"
 
 /* One vector under judgement. */
@@ -249,11 +250,13 @@ static void check_inputs(hearing *h) {
     if (h->v->role[s] != MLA_ROLE_IN || h->v->alias[s] >= 0) continue;
     const unsigned char *before = h->v->tensor[s].data;
     const unsigned char *after = mla_place_bytes(&h->place, s);
-    int64_t n = mla_tensor_extent(&h->v->tensor[s]);
-    if (memcmp(before, after, (size_t)n) == 0) continue;
-    int64_t i = 0;
-    while (before[i] == after[i]) i++;
-    report_touch(h, "input", mla_slot_name(s), i);
+    for (int64_t k = 0; k < mla_span_count(&h->v->tensor[s]); k++) {
+      mla_span span = mla_span_at(&h->v->tensor[s], k);
+      int64_t i = span.at;
+      if (memcmp(before + i, after + i, (size_t)span.bytes) == 0) continue;
+      while (before[i] == after[i]) i++;
+      report_touch(h, "input", mla_slot_name(s), i);
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "spans.h"
 #include "tensor.h"
 
 static const mla_backend *backend_of(const mla_place *p) {
@@ -86,10 +87,16 @@ void mla_place_free(mla_place *p) {
   give(p, &p->workspace);
 }
 
+static mla_status part_to_device(mla_place *p, mla_placed *m, uint64_t at,
+                                 uint64_t bytes, mla_error *err) {
+  if (p->on_host || bytes == 0) return MLA_OK;
+  return backend_of(p)->mem_to_device(mla_device_handle(p->device),
+                                      m->base + at, m->image + at, bytes, NULL,
+                                      err);
+}
+
 static mla_status to_device(mla_place *p, mla_placed *m, mla_error *err) {
-  if (p->on_host) return MLA_OK;
-  return backend_of(p)->mem_to_device(mla_device_handle(p->device), m->base,
-                                      m->image, m->bytes, NULL, err);
+  return part_to_device(p, m, 0, m->bytes, err);
 }
 
 static mla_status settle(mla_place *p, mla_error *err) {
@@ -98,15 +105,30 @@ static mla_status settle(mla_place *p, mla_error *err) {
   return b->stream_sync(mla_device_handle(p->device), NULL, err);
 }
 
+/* The tensor's bytes, and the bands. Gaps of gigabytes stay as they are. */
+static mla_status fill_slot(mla_place *p, int s, unsigned char poison,
+                            mla_error *err) {
+  const mla_tensor *t = &p->vector->tensor[s];
+  mla_placed *m = &p->slot[s];
+  uint64_t behind = m->bytes - MLA_BAND;
+  memset(m->image, poison, (size_t)m->lead);
+  memset(m->image + behind, poison, MLA_BAND);
+  mla_status status = part_to_device(p, m, 0, m->lead, err);
+  if (status == MLA_OK) status = part_to_device(p, m, behind, MLA_BAND, err);
+  for (int64_t i = 0; status == MLA_OK && i < mla_span_count(t); i++) {
+    mla_span span = mla_span_at(t, i);
+    uint64_t at = m->lead + (uint64_t)span.at;
+    memcpy(m->image + at, (const unsigned char *)t->data + span.at,
+           (size_t)span.bytes);
+    status = part_to_device(p, m, at, (uint64_t)span.bytes, err);
+  }
+  return status;
+}
+
 mla_status mla_place_fill(mla_place *p, unsigned char poison, mla_error *err) {
   mla_status status = MLA_OK;
   for (int s = 0; s < MLA_T_COUNT && status == MLA_OK; s++) {
-    mla_placed *m = &p->slot[s];
-    if (!m->image) continue;
-    memset(m->image, poison, (size_t)m->bytes);
-    memcpy(m->image + m->lead, p->vector->tensor[s].data,
-           (size_t)(m->bytes - m->lead - MLA_BAND));
-    status = to_device(p, m, err);
+    if (p->slot[s].image) status = fill_slot(p, s, poison, err);
   }
   if (status == MLA_OK) {
     memset(p->workspace.image, poison, (size_t)p->workspace.bytes);
