@@ -9,14 +9,16 @@
 #include "dmath.h"
 #include "explain_bench.h"
 
-#define ENOUGH 0.6     /* of the wrong values must be reproduced */
+#define ENOUGH                                                                 \
+  0.6                  /* of the wrong values must be reproduced, and of those \
+                          beside them kept */
 #define CONVINCING .98 /* with this, other parameters are not tried */
 
 typedef struct candidate {
   int32_t fault, a;
   double x;
-  int fitted;       /* a or x is not where explanations start from */
-  double bad, good; /* fractions */
+  int fitted;             /* a or x is not where explanations start from */
+  double bad, near, good; /* fractions */
   bench_score score;
 } candidate;
 
@@ -38,7 +40,7 @@ static int spend(search *s, const bench *b) {
 
 static candidate start_with(int32_t fault, int32_t a, double x) {
   const planted_fault *f = planted_fault_at(fault);
-  candidate c = {fault, a, x, a != f->a || x != f->x, 0, 0, {0}};
+  candidate c = {fault, a, x, a != f->a || x != f->x, 0, 0, 0, {0}};
   return c;
 }
 
@@ -50,7 +52,7 @@ static double part(int64_t n, int64_t of) {
 
 /* Values that are not finite, everywhere: much gives that. */
 static int is_weak(const candidate *c) {
-  return c->score.finite == 0 && c->score.good_of == 0;
+  return c->score.finite == 0 && c->score.good_of + c->score.near_of == 0;
 }
 
 /* Fractions that differ by less than this are one. */
@@ -70,6 +72,8 @@ static int hunted(const search *s, int32_t fault) {
 static int compare(const search *s, const candidate *c, const candidate *d) {
   if (steps(c->bad) != steps(d->bad))
     return steps(c->bad) > steps(d->bad) ? 1 : -1;
+  if (steps(c->near) != steps(d->near))
+    return steps(c->near) > steps(d->near) ? 1 : -1;
   if (steps(c->good) != steps(d->good))
     return steps(c->good) > steps(d->good) ? 1 : -1;
   int simpler = d->fitted - c->fitted;
@@ -80,7 +84,8 @@ static int compare(const search *s, const candidate *c, const candidate *d) {
 }
 
 static int same_quality(const candidate *c, const candidate *d) {
-  return steps(c->bad) == steps(d->bad) && steps(c->good) == steps(d->good);
+  return steps(c->bad) == steps(d->bad) && steps(c->near) == steps(d->near) &&
+         steps(c->good) == steps(d->good);
 }
 
 static const char *class_of(const candidate *c) {
@@ -101,8 +106,9 @@ static void offer(search *s, const candidate *c) {
 static int measure(bench *b, candidate *c) {
   if (!bench_probe(b, c->fault, c->a, c->x, &c->score)) return 0;
   c->bad = part(c->score.bad, c->score.bad_of);
+  c->near = part(c->score.near, c->score.near_of);
   c->good = part(c->score.good, c->score.good_of);
-  return c->score.bad > 0;
+  return c->score.bad > 0 && c->near >= ENOUGH;
 }
 
 static void try_one(search *s, int32_t fault, int32_t a, double x) {
@@ -112,7 +118,7 @@ static void try_one(search *s, int32_t fault, int32_t a, double x) {
 
 static int convinced(const search *s) {
   return !is_weak(&s->best) && s->best.bad >= CONVINCING &&
-         s->best.good >= CONVINCING;
+         s->best.near >= CONVINCING && s->best.good >= CONVINCING;
 }
 
 /* -------------------------------------------------------------- parameters */

@@ -10,8 +10,9 @@
 
 typedef struct bench_value {
   int32_t slot;
-  int8_t bad; /* the judge counts it as wrong */
-  int8_t raw; /* bits are compared, not values */
+  int8_t bad;   /* the judge counts it as wrong */
+  int8_t raw;   /* bits are compared, not values */
+  int8_t mixed; /* right, in a row where others are wrong */
   int64_t offset;
   double expected, budget, got;
 } bench_value;
@@ -29,7 +30,8 @@ typedef struct bench {
 
 typedef struct bench_score {
   int64_t bad, bad_of;   /* wrong values reproduced */
-  int64_t good, good_of; /* right values that stay right */
+  int64_t near, near_of; /* right values beside wrong ones: what was got */
+  int64_t good, good_of; /* right values elsewhere that stay right */
   int64_t finite;        /* of the wrong ones reproduced */
   double residual;       /* of wrong values: what is left of the error */
 } bench_score;

@@ -25,7 +25,7 @@ has out 'again  1 more run, the same bits'
 has out 'kernel wayward_none'
 
 # ---- a failure: where, how much, and how to see it again
-wayward 1 value --case "$one"
+wayward 1 value --case "$one" --no-shrink
 has out "FAIL  $one"
 has out '  out    1 of 768 values are wrong, worst '
 has out '  where  request 0, token 0, head 0, dim 0'
