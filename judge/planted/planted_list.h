@@ -59,8 +59,9 @@
   X(EMPTY_SPLIT_ZERO, "empty-split-zero", "EMPTY-SPLIT", PLANTED_DECODE,       \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "a split without keys is merged with value 0 and lse 0")                   \
-  X(SPLIT_AVERAGE, "split-average", "SPLIT-REDUCE", PLANTED_ATTEND,            \
-    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 2, 0, 3, 0,                   \
+  X(SPLIT_AVERAGE, "split-average", "SPLIT-REDUCE",                            \
+    PLANTED_ATTEND | PLANTED_MERGE, PLANTED_SHOWS | PLANTED_ROWS,              \
+    PLANTED_AS_IS, 2, 0, 3, 0,                                                 \
     "with a splits or more, parts are averaged, not weighted")                 \
   X(SPLIT_LAST, "split-last", "SPLIT-REDUCE", PLANTED_ATTEND | PLANTED_MERGE,  \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
