@@ -1,0 +1,89 @@
+#!/bin/sh
+# test_failures.sh MLACHECK: what a failure looks like, its smallest case, the
+# file that reproduces it, and the self-test.
+set -u
+mlacheck=$1
+. "$(dirname "$0")/cli.sh"
+
+planted() { # CODE OPTIONS WORDS...
+  code=$1
+  options=$2
+  shift 2
+  expect "$code" run --backend planted --options "$options" "$@"
+}
+one='decode:bf16:b4,h6,q1,page16,len=70+33+40+17,l64,r8'
+
+# ---- explained, shrunk, and to be seen again
+planted 0 fault=none --case "$one"
+planted 1 'fault=yarn-factor;x=1.31' --case "$one"
+has out "FAIL  $one"
+has out '  looks like  YARN: the softmax scale is off by a factor 1.3'
+has out '  smallest  decode:bf16:b1,h1,q1,page1,len='
+rerun=$(sed -n 's/^  rerun  mlacheck //p' "$work/out")
+code=0
+eval "\"\$mlacheck\" $rerun" >"$work/again" 2>&1 || code=$?
+[ $code = 1 ] || fail "the smallest case gives $code"
+planted 1 'fault=yarn-factor;x=1.31' --case "$one" --no-shrink
+lacks out '  smallest'
+has out "--case '$one' --seed 42 -v"
+
+# ---- one of each class is shrunk, not every failure
+planted 1 fault=mtp-first --only decode:bf16
+[ "$(grep -c '^  smallest' "$work/out")" -le 3 ] || fail 'too many are shrunk'
+
+# ---- the same run says the same
+planted 1 'fault=tail-v;head=1' --case "$one"
+cp "$work/out" "$work/first"
+planted 1 'fault=tail-v;head=1' --case "$one"
+cmp -s "$work/first" "$work/out" || fail 'explanations differ from run to run'
+
+# ---- a file that reproduces
+planted 1 fault=page-edge --case "$one" --no-shrink --repro "$work/repro"
+has out "  repro  $work/repro/decode_bf16-"
+file=$(sed -n 's/^  repro  //p' "$work/out")
+[ -s "$file" ] || fail "there is no $file"
+planted 1 fault=page-edge --vectors "$file"
+has out 'looks like  PAGE-SIZE'
+expect 0 run --backend cpu --vectors "$file"
+expect 0 run --backend ref --vectors "$work/repro"
+head -c 6000 "$file" | tr '{,' '\n\n' >"$work/header"
+for word in environment backend kernel arch looks_like got/out expected/out; do
+  grep -q "$word" "$work/header" || fail "the file does not say $word"
+done
+for word in "$work" "$(uname -n)" "$(id -un)@"; do
+  ! grep -qF "$word" "$file" || fail "the file says $word"
+done
+planted 1 fault=honesty-refuse --case "$one" --no-shrink --repro "$work/repro"
+has out '  repro' # inputs and expected values are all there is
+printf 'x' >"$work/plain"
+expect 3 run --backend planted --options fault=page-edge --case "$one" \
+  --repro "$work/plain"
+
+# ---- JSON says it too
+planted 1 fault=page-edge --case "$one" --json "$work/report.json"
+for word in looks_like '"PAGE-SIZE"' '"page-edge"' smallest; do
+  grep -q "$word" "$work/report.json" || fail "the report does not say $word"
+done
+
+# ---- the self-test: classes, variants, deaths
+printf '%s HEADS\n' "$one" 'decode:f32:b2,h5,q2,page4,len=9+6,l16,r8' \
+  >"$work/few.txt"
+expect 0 selftest --profile "$work/few.txt" --only YARN crash abort -v
+has out 'yarn-factor;x=0.9          YARN           YARN'
+has out '(killed, signal 6)'
+has out '(killed, signal 11)'
+has out 'catches 4 of 4 faults (needed: all)'
+has out 'looks like  YARN: the softmax scale is off by a factor 0.9'
+has out 'SPARSE-IDX    nothing planted: comes with sparse attention'
+has out 'ref                        passes 2 cases'
+expect 1 selftest --profile "$work/few.txt" --only sink-dropped
+has out 'NOT CAUGHT by 2 cases'
+has out 'FAIL  profile'
+expect 2 selftest --only nobody
+expect 2 selftest --nonsense
+expect 3 selftest --profile nobody
+expect 0 selftest --help
+[ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'mlacheck-*' -newer \
+  "$work/first" 2>/dev/null)" ] || fail 'the self-test leaves a folder behind'
+
+finish
