@@ -1,8 +1,10 @@
 #!/bin/sh
-# test_failures.sh MLACHECK: what a failure looks like, its smallest case, the
+# test_failures.sh MLACHECK ROOT [PYTHON]: what a failure looks like, its smallest case, the
 # file that reproduces it, and the self-test.
 set -u
 mlacheck=$1
+root=$2
+python=${3-}
 . "$(dirname "$0")/cli.sh"
 
 planted() { # CODE OPTIONS WORDS...
@@ -53,6 +55,17 @@ done
 for word in "$work" "$(uname -n)" "$(id -un)@"; do
   ! grep -qF "$word" "$file" || fail "the file says $word"
 done
+if [ -n "$python" ]; then
+  "$python" - "$file" >"$work/vectors.json" <<'END' || fail 'no JSON within'
+import json, struct, sys
+data = open(sys.argv[1], "rb").read()
+size = struct.unpack("<Q", data[:8])[0]
+print(json.loads(data[8:8 + size])["__metadata__"]["mla-vectors"])
+END
+  "$python" -B "$root/tests/cli/check_schema.py" \
+    "$root/golden/schema/vectors-1.schema.json" "$work/vectors.json" ||
+    fail 'the reproduction breaks its schema'
+fi
 planted 1 fault=honesty-refuse --case "$one" --no-shrink --repro "$work/repro"
 has out '  repro' # inputs and expected values are all there is
 printf 'x' >"$work/plain"
@@ -64,6 +77,21 @@ planted 1 fault=page-edge --case "$one" --json "$work/report.json"
 for word in looks_like '"PAGE-SIZE"' '"page-edge"' smallest; do
   grep -q "$word" "$work/report.json" || fail "the report does not say $word"
 done
+
+if [ -n "$python" ]; then
+  "$python" -B "$root/tests/cli/check_schema.py" \
+    "$root/golden/schema/report-1.schema.json" "$work/report.json" ||
+    fail 'the report breaks its schema'
+fi
+
+# ---- the documentation knows every planted fault
+sed -n 's/^ *X([A-Z0-9_]*, "\([a-z0-9-]*\)".*/\1/p' \
+  "$root/judge/planted/planted_list.h" >"$work/names"
+[ "$(wc -l <"$work/names")" -ge 90 ] || fail 'too few planted faults are read'
+while read -r name; do
+  grep -qF "\`$name\`:" "$root/docs/hazards.md" ||
+    fail "docs/hazards.md does not know $name"
+done <"$work/names"
 
 # ---- the self-test: classes, variants, deaths
 printf '%s HEADS\n' "$one" 'decode:f32:b2,h5,q2,page4,len=9+6,l16,r8' \
