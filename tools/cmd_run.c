@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "after_failure.h"
 #include "commands.h"
 #include "explain.h"
+#include "folder.h"
 #include "options.h"
 #include "report.h"
 
@@ -167,14 +167,6 @@ static int judge(const run_options *o, const mla_docket *docket) {
   return code;
 }
 
-static int make_folder(const char *path) {
-  struct stat s;
-  if (stat(path, &s) == 0 && S_ISDIR(s.st_mode)) return 1;
-  if (mkdir(path, 0777) == 0) return 1;
-  fprintf(stderr, "mlacheck run: the folder %s cannot be made\n", path);
-  return 0;
-}
-
 int cmd_run(int argc, char **argv) {
   run_options o;
   mla_error err = mla_error_init();
@@ -186,9 +178,9 @@ int cmd_run(int argc, char **argv) {
   mla_status status =
       docket ? fill_docket(docket, &o, &err) : MLA_OUT_OF_MEMORY;
   int code = status == MLA_OK ? EXIT_SATISFIED : say(&err, status);
-  if (code == EXIT_SATISFIED && o.keep && !make_folder(o.keep))
+  if (code == EXIT_SATISFIED && o.keep && !folder_make("run", o.keep))
     code = EXIT_ENVIRONMENT;
-  if (code == EXIT_SATISFIED && o.repro && !make_folder(o.repro))
+  if (code == EXIT_SATISFIED && o.repro && !folder_make("run", o.repro))
     code = EXIT_ENVIRONMENT;
   if (code == EXIT_SATISFIED) code = target_open("run", &o.target);
   if (code == EXIT_SATISFIED) code = judge(&o, docket);

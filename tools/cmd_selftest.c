@@ -2,7 +2,6 @@
  * cmd_selftest.c - mlacheck selftest.
  */
 #define _POSIX_C_SOURCE 200809L
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 
 #include "commands.h"
 #include "explain.h"
+#include "folder.h"
 #include "options.h"
 #include "registry.h"
 #include "selftest.h"
@@ -131,7 +131,10 @@ static void how_caught(const selftest *s, int32_t i, char *text, size_t size) {
   const selftest_result *r = &s->result[i];
   const char *id =
       r->caught >= 0 ? mla_docket_at(s->run.docket, r->caught)->id : "";
-  if (r->caught < 0)
+  if (r->unjudged >= 0)
+    snprintf(text, size, "NOT JUDGED: %s: %s",
+             mla_docket_at(s->run.docket, r->unjudged)->id, r->reason);
+  else if (r->caught < 0)
     snprintf(text, size, "NOT CAUGHT by %d cases", (int)r->judged);
   else if (r->kind >= 0)
     snprintf(text, size, "%s", id);
@@ -164,7 +167,7 @@ static void print_fault(const selftest *s, int32_t i) {
 
 static int clean_passes(const selftest *s, int32_t i) {
   const selftest_result *r = &s->result[i];
-  return r->ended && r->caught < 0 && r->judged > 0;
+  return r->ended && r->caught < 0 && r->unjudged < 0 && r->judged > 0;
 }
 
 static void print_clean(const selftest *s, int32_t i) {
@@ -177,7 +180,7 @@ static void print_clean(const selftest *s, int32_t i) {
   }
   how_caught(s, i, caught, sizeof caught);
   printf("%-26s FAILS without a fault: %s %s\n", s->job[i].backend, caught,
-         r->reason);
+         r->unjudged < 0 ? r->reason : "");
 }
 
 static void note(void *context, int32_t i) {
@@ -227,19 +230,6 @@ static int print_verdict(const selftest *s) {
 
 /* --------------------------------------------------------------------- run */
 
-static void remove_folder(const char *path) {
-  DIR *folder = opendir(path);
-  struct dirent *entry;
-  while (folder && (entry = readdir(folder)) != NULL) {
-    char file[4096];
-    if (entry->d_name[0] == '.') continue;
-    int n = snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
-    if (n > 0 && (size_t)n < sizeof file) unlink(file);
-  }
-  if (folder) closedir(folder);
-  rmdir(path);
-}
-
 /* The first job alone, so that the reference answers every case once. */
 static int judge_all(selftest *s) {
   int32_t jobs = (int32_t)(s->o.jobs ? s->o.jobs : 2);
@@ -260,10 +250,11 @@ static int run_selftest(selftest *s) {
     fprintf(stderr, "mlacheck selftest: %s cannot be made\n", folder);
     return EXIT_ENVIRONMENT;
   }
+  if (!own && !folder_make("selftest", s->o.keep)) return EXIT_ENVIRONMENT;
   s->run.keep = own ? folder : s->o.keep;
   s->run.patience = s->o.patience ? (double)s->o.patience : 1;
   int ok = judge_all(s);
-  if (own) remove_folder(folder);
+  if (own) folder_remove(folder);
   if (!ok) {
     fprintf(stderr, "mlacheck selftest: no child process can be made\n");
     return EXIT_ENVIRONMENT;

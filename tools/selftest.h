@@ -17,11 +17,12 @@ typedef struct selftest_job {
 
 typedef struct selftest_result {
   int32_t judged, unsupported;
-  int32_t caught; /* the item that failed, or -1 */
-  int32_t kind;   /* its verdict; -1: the process did not live to say it */
-  int32_t signal; /* that ended it; 0: time was up, or none */
-  int32_t ended;  /* all cases were judged, or one was caught */
-  double worst;   /* error / budget of what passed */
+  int32_t caught;   /* the item that failed, or -1 */
+  int32_t unjudged; /* the item that could not be judged, or -1: no verdict */
+  int32_t kind;     /* its verdict; -1: the process did not live to say it */
+  int32_t signal;   /* that ended it; 0: time was up, or none */
+  int32_t ended;    /* all cases were judged, or one was caught */
+  double worst;     /* error / budget of what passed */
   mla_look look;
   char reason[160];
 } selftest_result;

@@ -101,7 +101,11 @@ static void take(selftest_result *r, int32_t item, const mla_verdict *v) {
     }
     return;
   }
-  r->caught = item;
+  /* What could not be judged was not caught. */
+  if (v->kind == MLA_VERDICT_FAIL)
+    r->caught = item;
+  else
+    r->unjudged = item;
   r->kind = v->kind;
   r->look = v->look;
   snprintf(r->reason, sizeof r->reason, "%.150s", v->reason);
@@ -116,14 +120,16 @@ static void judge_job(const selftest_run *run, const selftest_job *job,
   mla_judge_observer observer = {mla_explain_observe, &how};
   mla_judge_options options = mla_judge_defaults();
   memset(&r, 0, sizeof r);
-  r.caught = -1;
+  r.caught = r.unjudged = -1;
   options.keep = run->keep;
   options.observer = job->fault ? &observer : NULL;
   place_in_order *order = order_for(run->docket, job->fault);
   if (!order ||
       mla_open(job->backend, 0, job->options, &device, &err) != MLA_OK)
     _exit(3);
-  for (int32_t k = 0; k < mla_docket_count(run->docket) && r.caught < 0; k++) {
+  for (int32_t k = 0;
+       k < mla_docket_count(run->docket) && r.caught < 0 && r.unjudged < 0;
+       k++) {
     mla_record record;
     say(to, order[k].item, &r);
     mla_docket_judge(run->docket, order[k].item, device, &options, &record);
@@ -225,7 +231,7 @@ int selftest_judge(const selftest_run *run, const selftest_job *job,
   while (n > 0 || next < count) {
     while (n < jobs && next < count) {
       memset(&result[next], 0, sizeof result[next]);
-      result[next].caught = -1;
+      result[next].caught = result[next].unjudged = -1;
       if (!start(run, &job[next], next, &children[n])) return 0;
       n++, next++;
     }

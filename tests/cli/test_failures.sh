@@ -107,6 +107,14 @@ has out 'ref                        passes 2 cases'
 expect 1 selftest --profile "$work/few.txt" --only sink-dropped
 has out 'NOT CAUGHT by 2 cases'
 has out 'FAIL  profile'
+# what cannot be judged counts for nothing
+printf 'x' >"$work/plain"
+expect 3 selftest --profile "$work/few.txt" --only YARN --expected "$work/plain"
+printf '%s HEADS\n' 'decode:bf16:b1,h4,q1,page4,len=7,l64,r8,gap=1000000000000000' \
+  >"$work/vast.txt"
+expect 1 selftest --profile "$work/vast.txt" --only YARN
+has out 'NOT JUDGED'
+has out 'catches 0 of 2 faults'
 expect 2 selftest --only nobody
 expect 2 selftest --nonsense
 expect 3 selftest --profile nobody
