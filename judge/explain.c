@@ -239,8 +239,32 @@ static void take_best(const search *s, mla_look *look) {
   look->of = c->score.bad_of;
 }
 
+/* What another failure of the run looked like, with its parameters. Rows of
+   other heads or requests may be right. */
+static int looks_known(search *s, const mla_explainer *x) {
+  for (int32_t i = 0; i < x->known_count; i++) {
+    int32_t f = planted_fault_find(x->known[i].fault);
+    if (f == PLANTED_NONE || !applies(s, f)) continue;
+    try_one(s, f, x->known[i].a, x->known[i].x);
+    if (s->best.fault && !is_weak(&s->best) && s->best.bad >= CONVINCING &&
+        s->best.near >= CONVINCING)
+      return 1;
+  }
+  return 0;
+}
+
+static void remember(mla_explainer *x, const mla_look *look) {
+  if (!look->fault[0] || x->known_count == MLA_EXPLAIN_KNOWN) return;
+  for (int32_t i = 0; i < x->known_count; i++)
+    if (strcmp(x->known[i].fault, look->fault) == 0 &&
+        x->known[i].a == look->a && !(x->known[i].x < look->x) &&
+        !(x->known[i].x > look->x))
+      return;
+  x->known[x->known_count++] = *look;
+}
+
 static void explain_values(const mla_vector *v, const mla_evidence *e,
-                           double work, mla_verdict *verdict) {
+                           mla_explainer *x, mla_verdict *verdict) {
   bench full, few;
   int ok = bench_new(&full, v, e, 32, 16);
   ok = bench_new(&few, v, e, 6, 3) && ok;
@@ -249,22 +273,29 @@ static void explain_values(const mla_vector *v, const mla_evidence *e,
   s.v = v;
   s.full = &full;
   s.few = &few;
-  s.work = work;
+  s.work = x->each < x->all - x->spent ? x->each : x->all - x->spent;
   s.repeated = verdict->repeated > 0;
   s.differs = verdict->differs != 0;
-  if (ok) look_everywhere(&s);
+  x->spent += s.work;
+  if (ok && !looks_known(&s, x)) look_everywhere(&s);
+  x->spent -= s.work > 0 ? s.work : 0;
   if (s.best.fault && s.best.bad >= ENOUGH) take_best(&s, &verdict->look);
   bench_free(&full);
   bench_free(&few);
 }
 
 void mla_explain(const mla_vector *v, const mla_evidence *e,
-                 const mla_explain_options *options, mla_verdict *verdict) {
-  double work = options && options->work > 0 ? options->work : 3e9;
+                 mla_explainer *explainer, mla_verdict *verdict) {
+  mla_explainer own;
+  memset(&own, 0, sizeof own);
+  if (!explainer) explainer = &own;
+  if (explainer->each <= 0) explainer->each = 3e9;
+  if (explainer->all <= 0) explainer->all = 3e10;
   memset(&verdict->look, 0, sizeof verdict->look);
   if (mla_explain_traces(v, e, verdict)) return;
-  if (verdict->outputs > 0) explain_values(v, e, work, verdict);
+  if (verdict->outputs > 0) explain_values(v, e, explainer, verdict);
   if (!verdict->look.cls[0]) mla_explain_places(v, e, verdict);
+  remember(explainer, &verdict->look);
 }
 
 void mla_explain_observe(void *context, const mla_vector *v,

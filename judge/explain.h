@@ -12,14 +12,24 @@
 
 #include "judge.h"
 
-typedef struct mla_explain_options {
-  double work; /* at most for one vector, in steps of about a nanosecond;
-                  0: 3e9 */
-} mla_explain_options;
+#define MLA_EXPLAIN_KNOWN 8
 
-/* Fills verdict->look; cls stays "" when nothing fits. */
+/*
+ * What the failures of one run looked like, and what may still be spent on
+ * explaining, in steps of about a nanosecond. Zeroed: 3e9 for one vector,
+ * 3e10 for all. Failures of one backend are tried against what the others
+ * looked like first.
+ */
+typedef struct mla_explainer {
+  double each, all, spent;
+  int32_t known_count;
+  mla_look known[MLA_EXPLAIN_KNOWN];
+} mla_explainer;
+
+/* Fills verdict->look; cls stays "" when nothing fits. explainer may be
+   NULL. */
 void mla_explain(const mla_vector *v, const mla_evidence *e,
-                 const mla_explain_options *options, mla_verdict *verdict);
+                 mla_explainer *explainer, mla_verdict *verdict);
 
 /*
  * Of a hearing that killed its process or did not end: signal is 0 when the
@@ -35,7 +45,7 @@ int mla_explain_alike(const mla_vector *v, const mla_evidence *e,
    snprintf. "" when there is no look. */
 int mla_look_print(const mla_look *look, char *text, size_t size);
 
-/* For mla_judge_options.observer; context: a mla_explain_options or NULL. */
+/* For mla_judge_options.observer; context: a mla_explainer or NULL. */
 void mla_explain_observe(void *context, const mla_vector *v,
                          const mla_evidence *e, mla_verdict *verdict);
 

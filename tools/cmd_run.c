@@ -130,9 +130,11 @@ static void rerun_line(const run_options *o, char *text, size_t size) {
 }
 
 static void judge_all(run_state *run, const run_options *o, int text) {
-  mla_judge_observer observer = {mla_explain_observe, NULL};
+  mla_explainer explainer;
+  mla_judge_observer observer = {mla_explain_observe, &explainer};
   mla_judge_options how = mla_judge_defaults();
   failure_care care = {!o->no_shrink, o->repro, o->keep, 0, 0, {""}};
+  memset(&explainer, 0, sizeof explainer);
   how.keep = o->keep;
   how.observer = &observer;
   for (int32_t i = 0; i < mla_docket_count(run->docket); i++) {

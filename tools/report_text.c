@@ -299,6 +299,24 @@ static void print_reasons(const run_state *run) {
   }
 }
 
+/* Each class once, the most frequent of many failures first in mind. */
+static void print_looks(const run_state *run) {
+  int32_t shown = 0;
+  for (int32_t i = 0; i < run->done; i++) {
+    const char *cls = run->record[i].verdict.look.cls;
+    int32_t count = 0, first = 1;
+    for (int32_t k = 0; k < run->done && *cls; k++) {
+      if (strcmp(run->record[k].verdict.look.cls, cls) != 0) continue;
+      if (k < i) first = 0;
+      count++;
+    }
+    if (!*cls || !first) continue;
+    if (!shown++) printf("\n  failures look like\n");
+    printf("  %5d  %-13s first: %s\n", (int)count, cls,
+           mla_docket_at(run->docket, i)->id);
+  }
+}
+
 /* ---------------------------------------------------------------- verdict */
 
 static void print_scope(const run_state *run, const run_sums *s) {
@@ -331,6 +349,7 @@ void report_text_end(const run_state *run) {
   if (!run->verbose && bad > MOST_FAILURES)
     printf("... and %d more (-v shows all)\n", (int)(bad - MOST_FAILURES));
   print_table(run);
+  print_looks(run);
   print_reasons(run);
   printf(
       "\n%s%s%s  ",

@@ -116,8 +116,7 @@ static void judge_job(const selftest_run *run, const selftest_job *job,
   selftest_result r;
   mla_error err = mla_error_init();
   mla_device *device;
-  mla_explain_options how = {0};
-  mla_judge_observer observer = {mla_explain_observe, &how};
+  mla_judge_observer observer = {mla_explain_observe, NULL};
   mla_judge_options options = mla_judge_defaults();
   memset(&r, 0, sizeof r);
   r.caught = r.unjudged = -1;
