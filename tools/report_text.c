@@ -299,7 +299,7 @@ static void print_reasons(const run_state *run) {
   }
 }
 
-/* Each class once, the most frequent of many failures first in mind. */
+/* Each class once, in the order of the failures. */
 static void print_looks(const run_state *run) {
   int32_t shown = 0;
   for (int32_t i = 0; i < run->done; i++) {

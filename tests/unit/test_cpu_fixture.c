@@ -19,7 +19,7 @@
 /* ------------------------------------------------------------ allocations */
 
 /* The linker sends calls of libmla here (--wrap). */
-static long allocations;
+static _Atomic long allocations; /* from every thread */
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
