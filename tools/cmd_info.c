@@ -12,10 +12,13 @@
 static const char help[] =
     "mlacheck info - backends and devices here, and what they support\n"
     "\n"
-    "usage: mlacheck info [--backend NAME] [--plugin PATH] [-v]\n"
+    "usage: mlacheck info [--backend NAME] [--plugin PATH] [--cpu-mask LEVEL]"
+    " [-v]\n"
+    "                     [--cpu-mask LEVEL]\n"
     "\n"
     "The table says what a backend's query answers to a plain problem of each\n"
-    "operation and format; -v adds the kernel's name, or the reason of a no.\n";
+    "operation and format; -v adds the kernel's name, or the reason of a no.\n"
+    "--cpu-mask asks the cpu backend with kernels up to a level only.\n";
 
 /* A problem that nobody should find exotic. */
 static const char *const samples[] = {"kv_write:%s:n8,page64,nb2",
@@ -72,59 +75,83 @@ static void print_matrix(mla_device *device, int verbose) {
   }
 }
 
-static void print_device(const mla_backend *b, int32_t index, int verbose) {
+/* What to show, and how much of it. */
+typedef struct info_request {
+  const char *name;    /* of a backend; NULL: all */
+  const char *options; /* for opening it; NULL: none */
+  int verbose;
+} info_request;
+
+/* 0: it does not open. */
+static int print_device(const mla_backend *b, int32_t index,
+                        const info_request *r) {
   mla_device_info info;
   mla_error err = mla_error_init();
   mla_device *device = NULL;
   memset(&info, 0, sizeof info);
   info.size = (uint32_t)sizeof info;
-  if (mla_open(b->name, index, NULL, &device, &err) != MLA_OK) {
+  if (mla_open(b->name, index, r->options, &device, &err) != MLA_OK) {
     printf("  device %d  does not open: %s\n", (int)index, err.message);
-    return;
+    return 0;
   }
   if (mla_device_describe(device, &info, &err) == MLA_OK)
     printf("  device %d  %s, %s, %d compute units\n", (int)index, info.name,
            info.arch, (int)info.compute_units);
-  print_matrix(device, verbose);
+  print_matrix(device, r->verbose);
   mla_close(device);
+  return 1;
 }
 
-static void print_backend(const mla_backend *b, int verbose) {
+static int print_backend(const mla_backend *b, const info_request *r) {
   mla_error err = mla_error_init();
+  int opened = 0;
   int32_t count = b->device_count(&err);
   printf("%s %s  %s\n", b->name, b->version ? b->version : "",
          b->description ? b->description : "");
   if (count <= 0)
     printf("  no device: %s\n", err.message[0] ? err.message : "no reason");
-  for (int32_t i = 0; i < count; i++) print_device(b, i, verbose);
+  for (int32_t i = 0; i < count; i++) opened += print_device(b, i, r);
+  return opened;
 }
 
 int cmd_info(int argc, char **argv) {
-  const char *name = NULL, *plugin = NULL;
+  const char *plugin = NULL, *mask = NULL;
   const mla_backend *loaded = NULL;
   mla_error err = mla_error_init();
-  int verbose = 0, want_help = 0, shown = 0;
-  const option table[] = {
-      {"--backend", OPTION_TEXT, &name}, {"--plugin", OPTION_TEXT, &plugin},
-      {"-v", OPTION_FLAG, &verbose},     {"--help", OPTION_FLAG, &want_help},
-      {"-h", OPTION_FLAG, &want_help},   {NULL, 0, NULL}};
+  info_request r = {NULL, NULL, 0};
+  char options[64];
+  int want_help = 0, shown = 0, opened = 0;
+  const option table[] = {{"--backend", OPTION_TEXT, &r.name},
+                          {"--plugin", OPTION_TEXT, &plugin},
+                          {"--cpu-mask", OPTION_TEXT, &mask},
+                          {"-v", OPTION_FLAG, &r.verbose},
+                          {"--help", OPTION_FLAG, &want_help},
+                          {"-h", OPTION_FLAG, &want_help},
+                          {NULL, 0, NULL}};
   if (!options_read("info", argc, argv, table, NULL)) return EXIT_USAGE;
   if (want_help) return fputs(help, stdout), EXIT_SATISFIED;
+  if (mask && ((r.name && strcmp(r.name, "cpu") != 0) || plugin))
+    return usage_error("info", "--cpu-mask is for the backend \"cpu\"");
   if (!target_load_environment("info")) return EXIT_ENVIRONMENT;
   if (plugin && mla_plugin_load(plugin, &loaded, &err) != MLA_OK) {
     fprintf(stderr, "mlacheck info: %s\n", err.message);
     return EXIT_ENVIRONMENT;
   }
-  if (loaded && !name) name = loaded->name;
+  if (loaded && !r.name) r.name = loaded->name;
+  if (mask) {
+    r.name = "cpu";
+    r.options = options;
+    snprintf(options, sizeof options, "isa=%s", mask);
+  }
   printf("mlacheck %s, interface %d.%d\n", mla_version(), MLA_ABI_MAJOR,
          MLA_ABI_MINOR);
   for (size_t i = 0; i < mla_backend_count(); i++) {
     const mla_backend *b = mla_backend_at(i);
-    if (name && strcmp(name, b->name) != 0) continue;
-    print_backend(b, verbose);
+    if (r.name && strcmp(r.name, b->name) != 0) continue;
+    opened += print_backend(b, &r);
     shown++;
   }
-  if (shown) return EXIT_SATISFIED;
-  fprintf(stderr, "mlacheck info: there is no backend \"%s\"\n", name);
-  return EXIT_ENVIRONMENT;
+  if (!shown)
+    fprintf(stderr, "mlacheck info: there is no backend \"%s\"\n", r.name);
+  return shown && (opened || !mask) ? EXIT_SATISFIED : EXIT_ENVIRONMENT;
 }

@@ -23,6 +23,7 @@ static const char help[] =
     "  --plugin PATH      load this shared object, and judge it\n"
     "  --device N         which of its devices (default: 0)\n"
     "  --options \"k=v\"    handed to the backend\n"
+    "  --cpu-mask LEVEL   highest level of cpu kernels: portable, avx2, ...\n"
     "on what (default: --profile smoke)\n"
     "  --profile NAME     the cases of a profile, by name or path\n"
     "  --only PATTERN...  of these, cases that begin so: decode, decode:bf16\n"
@@ -62,6 +63,7 @@ static int read_options(int argc, char **argv, run_options *o) {
       {"--plugin", OPTION_TEXT, &o->target.plugin},
       {"--device", OPTION_COUNT, &o->target.index},
       {"--options", OPTION_TEXT, &o->target.options},
+      {"--cpu-mask", OPTION_TEXT, &o->target.cpu_mask},
       {"--profile", OPTION_TEXT, &o->profile},
       {"--only", OPTION_LIST, &o->only},
       {"--case", OPTION_LIST, &o->cases},

@@ -34,6 +34,20 @@ static mla_status enter_planted(const char *name, mla_error *err) {
                           "the self-test", &entered, err);
 }
 
+/* A mask is one more option of the cpu backend; nobody else knows it. */
+static int join_mask(const char *command, target *t) {
+  if (!t->cpu_mask) return EXIT_SATISFIED;
+  if (strcmp(t->backend, "cpu") != 0)
+    return usage_error(command, "--cpu-mask is for the backend \"cpu\"");
+  const char *rest = t->options ? t->options : "";
+  int n = snprintf(t->joined, sizeof t->joined, "%s%sisa=%s", rest,
+                   *rest ? ";" : "", t->cpu_mask);
+  if (n < 0 || (size_t)n >= sizeof t->joined)
+    return usage_error(command, "--options is too long");
+  t->options = t->joined;
+  return EXIT_SATISFIED;
+}
+
 int target_open(const char *command, target *t) {
   mla_error err = mla_error_init();
   const mla_backend *plugin = NULL;
@@ -45,6 +59,7 @@ int target_open(const char *command, target *t) {
     return environment_error(command, &err);
   if (t->index > INT32_MAX)
     return usage_error(command, "--device is out of range");
+  if (join_mask(command, t) != EXIT_SATISFIED) return EXIT_USAGE;
   if (mla_open(t->backend, (int32_t)t->index, t->options, &t->device, &err) !=
       MLA_OK)
     return environment_error(command, &err);

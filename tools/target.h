@@ -10,8 +10,10 @@ typedef struct target {
   const char *backend; /* name, or NULL: the plugin's, else "cpu" */
   const char *plugin;  /* path, or NULL */
   const char *options;
+  const char *cpu_mask; /* level of the "cpu" backend, or NULL: any */
   uint64_t index;
   mla_device *device;
+  char joined[256]; /* options, with the mask among them */
 } target;
 
 /* Loads, opens; says on stderr what went wrong. An exit code, 0 when open. */

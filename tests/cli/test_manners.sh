@@ -31,6 +31,14 @@ expect 2 run --case
 has err '--case needs a value'
 expect 2 run --seed x
 expect 2 run --seed 99999999999999999999
+expect 2 run --backend ref --cpu-mask portable
+has err '--cpu-mask is for the backend "cpu"'
+expect 2 info --backend ref --cpu-mask portable
+expect 3 run --backend cpu --cpu-mask mmx
+has err 'isa is "mmx", which is no level'
+expect 3 info --cpu-mask mmx
+expect 0 info --cpu-mask portable -v
+has out 'mla_decode_bf16_portable'
 expect 2 run -v=1
 has err '-v takes no value'
 expect 2 run --case 'decode:bf16:b1,pagge16'
