@@ -51,6 +51,7 @@ static double out_element(const mla_row_sink *rows, const mla_row_terms *t,
              (wide(rows, MLA_WIDE_B, at) + out * t->keep * t->c);
   x += t->d / 8 * u->acc * wide(rows, MLA_WIDE_F, at) + MU * u->p * a;
   x += 2 * u->acc * root_n * (wide(rows, MLA_WIDE_M, at) + out);
+  x += LAMBDA * u->acc * (t->rise * a + t->sink * out);
   x += (u->p + mla_unit_roundoff(dtype) + 4 * u->acc) * out + eta(dtype, u);
   x += f16_range(u) * wide(rows, MLA_WIDE_G, at);
   if (u->flushes) x += wide(rows, MLA_WIDE_Z, at);

@@ -215,12 +215,12 @@ static void write_row(const shared *x, int64_t token, int64_t head,
 }
 
 static void keep_row(const shared *x, const lane *at, const row_at *row,
-                     double share) {
+                     double sink) {
   const mla_row_sink *keep = x->call->keep;
   double *out = keep->wide[MLA_WIDE_OUT] + row->r * keep->width;
   memcpy(out, row->out, (size_t)x->keys->dv * sizeof *out);
   keep->lse[row->r] = in_base(x, row->softmax.lse);
-  mla_terms_row(x->keys, row->q, row->s, row->e, row->n, row->softmax, share,
+  mla_terms_row(x->keys, row->q, row->s, row->e, row->n, row->softmax, sink,
                 at->terms, keep, row->r);
 }
 
@@ -240,10 +240,9 @@ static void compute_rows(const shared *x, lane *at, const int64_t *list,
   for (int64_t i = 0; i < count; i++) {
     row_at *row = &at->row[i];
     double sink = mla_sink_of(call->problem, call->args, row->head);
-    double share =
-        mla_sink_apply(row->softmax.lse, sink, x->keys->dv, row->out);
+    mla_sink_apply(row->softmax.lse, sink, x->keys->dv, row->out);
     if (call->keep)
-      keep_row(x, at, row, share);
+      keep_row(x, at, row, sink);
     else
       write_row(x, row->token, row->head, row->out, row->softmax.lse);
   }

@@ -75,7 +75,7 @@ static void merge_row(const mla_merge_call *call, lane *at, int64_t r) {
   double lse = mla_merge_row(live, dv, at->part, dv, at->lse, ln, at->weight,
                              out, &largest);
   double sink = mla_sink_of(call->problem, call->args, head);
-  double share = mla_sink_apply(lse * ln, sink, dv, out);
+  mla_sink_apply(lse * ln, sink, dv, out);
   if (!keep) {
     write_row(call, token, head, out, lse);
     return;
@@ -83,7 +83,7 @@ static void merge_row(const mla_merge_call *call, lane *at, int64_t r) {
   keep->lse[r] = lse;
   for (int64_t i = 0; i < live; i++) at->lse[i] *= ln;
   mla_terms_merge(at->part, at->lse, at->weight, live, lse * ln, largest * ln,
-                  share, at->terms, keep, r);
+                  sink, at->terms, keep, r);
 }
 
 mla_status mla_oracle_merge(const mla_merge_call *call, mla_error *err) {

@@ -78,9 +78,12 @@ void mla_keys_look(mla_keys *keys, int64_t n) {
       mla_has_subnormal(keys->v, n, keys->dv, keys->v_stride, keys->tiny);
 }
 
-double mla_sink_apply(double lse, double sink, int64_t dv, double *out) {
+double mla_sink_keep(double lse, double sink) {
   if (mla_isinf(sink) < 0 || mla_isinf(lse) < 0) return 1;
-  double keep = 1 / (1 + mla_exp(sink - lse));
-  for (int64_t d = 0; d < dv; d++) out[d] *= keep;
-  return keep;
+  return 1 / (1 + mla_exp(sink - lse));
+}
+
+void mla_sink_apply(double lse, double sink, int64_t dv, double *out) {
+  double keep = mla_sink_keep(lse, sink);
+  for (int64_t d = 0; d < dv && keep != 1; d++) out[d] *= keep;
 }

@@ -54,10 +54,10 @@ mla_softmax mla_row_softmax(const double *s, int64_t n, double *e);
 void mla_row_add_values(const mla_keys *keys, int64_t from, int64_t to,
                         const double *e, double *out);
 
-/*
- * Puts a sink (-infinity: none) into a row's denominator: scales out[dv] by
- * the share that is not the sink's, and returns that share. lse is natural.
- */
-double mla_sink_apply(double lse, double sink, int64_t dv, double *out);
+/* The share of a row's denominator that is not the sink's (-infinity: no
+   sink, and all of it). lse is natural. */
+double mla_sink_keep(double lse, double sink);
+/* Puts a sink into a row's denominator: scales out[dv] by that share. */
+void mla_sink_apply(double lse, double sink, int64_t dv, double *out);
 
 #endif

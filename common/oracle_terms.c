@@ -272,9 +272,18 @@ static void finish(work *w, const weighted *x, mla_row_terms *t, double sum,
   sink->terms[row] = *t;
 }
 
+/* A sink is a key without a product and without a value: its weight's exponent
+   rounds like that of a merged part. */
+static void sink_terms(mla_row_terms *t, double sink) {
+  t->keep = mla_sink_keep(t->lse, sink);
+  if (mla_isinf(sink) || !(t->n > 0)) return;
+  t->sink = (1 - t->keep) * (1 + magnitude(sink) + magnitude(sink - t->lse));
+  t->rise = sink > t->m ? sink - t->m : 0;
+}
+
 void mla_terms_row(const mla_keys *keys, const double *q, const double *s,
-                   const double *e, int64_t n, mla_softmax softmax, double keep,
-                   void *scratch, const mla_row_sink *sink, int64_t row) {
+                   const double *e, int64_t n, mla_softmax softmax, double sink,
+                   void *scratch, const mla_row_sink *to, int64_t row) {
   work w;
   weighted x = {0};
   x.n = n;
@@ -292,10 +301,10 @@ void mla_terms_row(const mla_keys *keys, const double *q, const double *s,
   t.d = (double)keys->d;
   t.m = softmax.m;
   t.lse = softmax.lse;
-  t.keep = keep;
+  sink_terms(&t, sink);
   lay_out(&w, scratch, n, keys->dv);
   score_terms(keys, q, s, n, &w);
-  finish(&w, &x, &t, softmax.sum, (double)keys->latent, sink, row);
+  finish(&w, &x, &t, softmax.sum, (double)keys->latent, to, row);
 }
 
 int64_t mla_terms_merge_scratch(int64_t parts, int64_t width) {
@@ -304,12 +313,12 @@ int64_t mla_terms_merge_scratch(int64_t parts, int64_t width) {
 
 void mla_terms_merge(const double *parts, const double *lse,
                      const double *weight, int64_t live, double merged_lse,
-                     double largest, double keep, void *scratch,
-                     const mla_row_sink *sink, int64_t row) {
+                     double largest, double sink, void *scratch,
+                     const mla_row_sink *to, int64_t row) {
   work w;
   weighted x = {0};
   x.n = live;
-  x.dv = x.v_stride = sink->width;
+  x.dv = x.v_stride = to->width;
   x.v = parts;
   x.s = lse;
   x.e = weight;
@@ -319,12 +328,12 @@ void mla_terms_merge(const double *parts, const double *lse,
   t.d = 1;
   t.m = largest;
   t.lse = merged_lse;
-  t.keep = keep;
-  lay_out(&w, scratch, live, sink->width);
+  sink_terms(&t, sink);
+  lay_out(&w, scratch, live, to->width);
   for (int64_t i = 0; i < live; i++) {
     w.r[i] = 1 + magnitude(lse[i]) + magnitude(lse[i] - largest);
     w.r1[i] = w.r2[i] = w.z[i] = 0;
     sum += weight[i];
   }
-  finish(&w, &x, &t, sum, 0, sink, row);
+  finish(&w, &x, &t, sum, 0, to, row);
 }

@@ -35,6 +35,8 @@ typedef struct mla_row_terms {
   double r1;   /* ||p r'|| / u_mid */
   double r2;   /* ||p r''|| / u_acc */
   double z;    /* sum p z: flushed operands */
+  double sink; /* the sink's own share of ||p r|| */
+  double rise; /* how far the sink lies above the largest score, or 0 */
 } mla_row_terms;
 #define MLA_ROW_TERMS ((int64_t)(sizeof(mla_row_terms) / sizeof(double)))
 
@@ -49,13 +51,13 @@ typedef struct mla_row_sink {
 /* Bytes of working memory for a row that sees n keys. */
 int64_t mla_terms_scratch(const mla_keys *keys, int64_t n);
 /*
- * Fills element `row` of the sink's quantities, given the row's scores s[n],
- * softmax and e[n] = e^(s - m). wide[MLA_WIDE_OUT] holds the answer already,
- * with the sink in it.
+ * Fills element `row` of what `to` keeps, given the row's scores s[n],
+ * softmax and e[n] = e^(s - m); sink -infinity: none. wide[MLA_WIDE_OUT]
+ * holds the answer already, with the sink in it.
  */
 void mla_terms_row(const mla_keys *keys, const double *q, const double *s,
-                   const double *e, int64_t n, mla_softmax softmax, double keep,
-                   void *scratch, const mla_row_sink *sink, int64_t row);
+                   const double *e, int64_t n, mla_softmax softmax, double sink,
+                   void *scratch, const mla_row_sink *to, int64_t row);
 
 /*
  * The same for a merged row: parts are keys, their log-sum-exps (natural,
@@ -64,7 +66,7 @@ void mla_terms_row(const mla_keys *keys, const double *q, const double *s,
 int64_t mla_terms_merge_scratch(int64_t parts, int64_t width);
 void mla_terms_merge(const double *parts, const double *lse,
                      const double *weight, int64_t live, double merged_lse,
-                     double largest, double keep, void *scratch,
-                     const mla_row_sink *sink, int64_t row);
+                     double largest, double sink, void *scratch,
+                     const mla_row_sink *to, int64_t row);
 
 #endif

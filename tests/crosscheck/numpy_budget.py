@@ -1,7 +1,8 @@
 """The error budget of docs/spec.md, section 4, in numpy.
 
 Written from that page. It also holds what the page leaves to
-docs/tolerance.md: a soft cap scales r by its slope; an lse in base 2 has one
+docs/tolerance.md: a sink has a weight that rounds, and may be the largest
+score; a soft cap scales r by its slope; an lse in base 2 has one
 more rounding to its stored type; a part of a merge has r = 1 + |lse| + |lse -
 largest|, and one term.
 """
@@ -41,9 +42,11 @@ class Row:
         total = self.e.sum()
         self.lse = self.m + np.log(total)
         self.p = self.e / total
-        self.keep = 1.0
+        self.keep, self.sink, self.rise = 1.0, 0.0, 0.0
         if sink is not None:
             self.keep = 1 / (1 + np.exp(sink - self.lse))
+            self.sink = (1 - self.keep) * (1 + abs(sink) + abs(sink - self.lse))
+            self.rise = max(0.0, sink - self.m)
         self.out = self.keep * (self.p @ self.v)
         bins = np.floor((self.m - s) * 2**9)
         self.bin = np.unique(bins, return_inverse=True)[1].reshape(-1)
@@ -76,6 +79,7 @@ class Row:
         x = LAMBDA * u.acc * np.sqrt(self.depth) * (b + out * c)
         x += self.depth / 8 * u.acc * f + MU * u.p * a
         x += 2 * u.acc * np.sqrt(self.n) * (m + out)
+        x += LAMBDA * u.acc * (out * self.sink + self.rise * a)
         x += (u.p + ROUNDOFF[dtype] + 4 * u.acc) * out + ETA[dtype]
         if u.p == ROUNDOFF["f16"]:
             light = abs(v[self.e < 2.0**-14]).sum(0)

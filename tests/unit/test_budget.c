@@ -98,6 +98,10 @@ static double out_budget(const row *x, int64_t e, const declared *u) {
                d / 8 * u->acc * fabs(psv - out * ps) + 3 * u->p * a +
                2 * u->acc * sqrt((double)x->n) * (size + o) +
                (u->p + u->out + 4 * u->acc) * o + u->eta;
+  if (x->keep < 1)
+    sum += 6 * u->acc *
+           (o * (1 - x->keep) * (1 + fabs(x->sink) + fabs(x->sink - x->lse)) +
+            a * fmax(0, x->sink - x->m));
   if (u->p_is_f16) sum += 0x1p-25 * x->keep * exp(x->m - x->lse) * light;
   if (!u->prefill) return sum;
   double *nu = malloc((size_t)x->n * sizeof *nu);
@@ -319,10 +323,11 @@ START_TEST(merge_budgets_are_the_formula) {
   static const double lses[S] = {1.5, -2, INFINITY, 1.5 - 0x1p-11, 0.25, 1.75};
   mla_numerics numerics = {0};
   declared u = {0x1p-24, 0x1p-24, 0, 0x1p-24, 0x1p-150, 0, 0};
-  int base2 = _i;
+  int base2 = _i & 1, sink = _i >> 1;
   fixture f;
   fixture_init(&f, MLA_OP_MERGE);
-  f.problem.flags = MLA_RETURN_LSE | (base2 ? MLA_LSE_BASE2 : 0);
+  f.problem.flags =
+      MLA_RETURN_LSE | (base2 ? MLA_LSE_BASE2 : 0) | (sink ? MLA_HAS_SINK : 0);
   f.problem.num_heads = 1;
   f.problem.v_head_dim = W;
   f.problem.out_dtype = MLA_F32;
@@ -339,7 +344,11 @@ START_TEST(merge_budgets_are_the_formula) {
   x.v = v;
   x.d = 1;
   x.dv = W;
-  x.sink = -INFINITY;
+  x.sink = sink ? 4.5 : -INFINITY;
+  if (sink) {
+    fixture_tensor(&f, MLA_T_SINK, MLA_F64, 0, 1, 0, 0, 0);
+    fixture_set(&f, MLA_T_SINK, 0, x.sink);
+  }
   for (int i = 0; i < S; i++) {
     fixture_set(&f, MLA_T_PART_LSES, i, lses[i]);
     if (isinf(lses[i])) continue;
@@ -353,6 +362,37 @@ START_TEST(merge_budgets_are_the_formula) {
   for (int e = 0; e < W; e++) near(got.out[e], out_budget(&x, e, &u));
   double lse = lse_budget(&x, &u, 0);
   near(got.lse[0], base2 ? lse / ln + 0x1p-53 * fabs(x.lse / ln) : lse);
+  budgets_free(&got);
+  fixture_free(&f);
+}
+END_TEST
+
+/* A kernel in f32 that takes the sink into its maximum: e^(lse - sink) alone
+   errs by as much as the rounding of 60.2, which no other term allows. */
+START_TEST(a_sink_far_above_the_lse_rounds) {
+  static const float lse = 0.1f, sink = 60.3f;
+  mla_numerics numerics = {0};
+  fixture f;
+  fixture_init(&f, MLA_OP_MERGE);
+  f.problem.flags = MLA_RETURN_LSE | MLA_HAS_SINK;
+  f.problem.num_heads = 1;
+  f.problem.v_head_dim = 1;
+  f.problem.out_dtype = MLA_F32;
+  fixture_tensor(&f, MLA_T_PARTS, MLA_F32, 0, 1, 1, 1, 1);
+  fixture_tensor(&f, MLA_T_PART_LSES, MLA_F32, 0, 1, 1, 1, 0);
+  fixture_tensor(&f, MLA_T_SINK, MLA_F32, 0, 1, 0, 0, 0);
+  fixture_tensor(&f, MLA_T_OUT, MLA_F32, 0, 1, 1, 1, 0);
+  fixture_tensor(&f, MLA_T_LSE, MLA_F32, 0, 1, 1, 0, 0);
+  fixture_set(&f, MLA_T_PARTS, 0, 1);
+  fixture_set(&f, MLA_T_PART_LSES, 0, lse);
+  fixture_set(&f, MLA_T_SINK, 0, sink);
+  budgets got = budgets_of(&f, &numerics);
+  double want = mla_expected_at(got.expected, 0).value[0];
+  float weight = expf(lse - sink), sum = weight + 1;
+  double error = fabs((double)(weight / sum) - want);
+  ck_assert_double_gt(error, 8 * 0x1p-24 * want);
+  ck_assert_double_le(error, got.out[0]);
+  ck_assert_double_le(got.out[0], 1e-4 * want);
   budgets_free(&got);
   fixture_free(&f);
 }
@@ -412,7 +452,8 @@ int main(void) {
   TCase *tests = tcase_create("formulas");
   tcase_add_loop_test(tests, attention_budgets_are_the_formula, 0, VARIANTS);
   tcase_add_test(tests, product_budgets_are_the_formula);
-  tcase_add_loop_test(tests, merge_budgets_are_the_formula, 0, 2);
+  tcase_add_loop_test(tests, merge_budgets_are_the_formula, 0, 4);
+  tcase_add_test(tests, a_sink_far_above_the_lse_rounds);
   tcase_add_test(tests, declared_flushing_is_allowed_what_it_may_move);
   tcase_add_test(tests, zeros_read_as_f32);
   tcase_add_test(tests, what_is_moved_is_exact_unless_the_type_changes);
