@@ -25,6 +25,7 @@ static const char *const op_names[] = {
     [MLA_OP_Q_ABSORB] = "q_absorb", [MLA_OP_V_EXPAND] = "v_expand",
     [MLA_OP_DECODE] = "decode",     [MLA_OP_PREFILL] = "prefill",
     [MLA_OP_MERGE] = "merge",       [MLA_OP_MATMUL] = "matmul",
+    [MLA_OP_INDEX] = "index",       [MLA_OP_MAP_INDICES] = "map_indices",
 };
 
 static const char *const slot_names[] = {
@@ -60,6 +61,17 @@ static const char *const slot_names[] = {
     [MLA_T_W_Q_UK] = "w_q_uk",
     [MLA_T_W_QR] = "w_qr",
     [MLA_T_W_UV_O] = "w_uv_o",
+    [MLA_T_INDICES] = "indices",
+    [MLA_T_TOPK_LEN] = "topk_len",
+    [MLA_T_EXTRA_CACHE] = "extra_cache",
+    [MLA_T_EXTRA_INDICES] = "extra_indices",
+    [MLA_T_EXTRA_TOPK_LEN] = "extra_topk_len",
+    [MLA_T_INDEX_WEIGHTS] = "index_weights",
+    [MLA_T_LOGITS] = "logits",
+    [MLA_T_POSITIONS] = "positions",
+    [MLA_T_KV_B_SCALE] = "kv_b_scale",
+    [MLA_T_Q_B_SCALE] = "q_b_scale",
+    [MLA_T_O_SCALE] = "o_scale",
 };
 
 static const char *const dtype_names[] = {
@@ -99,6 +111,7 @@ static const char *const format_names[] = {
     [MLA_CACHE_FP8_TOKEN] = "fp8_token",
     [MLA_CACHE_INT8_TOKEN] = "int8_token",
     [MLA_CACHE_INT4_TOKEN] = "int4_token",
+    [MLA_CACHE_FP8_INDEX] = "fp8_index",
 };
 
 static const char *name_of(const char *const *table, int32_t count,

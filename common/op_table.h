@@ -37,6 +37,15 @@ typedef enum mla_sym {
   MLA_S_TWO, /* the constant 2 */
   MLA_S_MK,  /* matmul: K (q_lora_rank) */
   MLA_S_MN,  /* matmul: N (hidden_size) */
+  MLA_S_TOPK,
+  MLA_S_XTOPK,   /* extra_topk */
+  MLA_S_XBS,     /* extra_block_size */
+  MLA_S_HPV_128, /* blocks of 128 in H * (P + V) ... */
+  MLA_S_HPR_128,
+  MLA_S_HV_128,
+  MLA_S_L_128,
+  MLA_S_LQ_128,
+  MLA_S_HIDDEN_128,
   /* free */
   MLA_S_FREE,
   MLA_S_N = MLA_S_FREE, /* query tokens, rows */
@@ -49,6 +58,8 @@ typedef enum mla_sym {
   MLA_S_COPIES,         /* rows of block_mapping */
   MLA_S_GATHERED,       /* tokens of dst, >= cu_seq_lens[B] */
   MLA_S_PARTS,
+  MLA_S_NBX,    /* blocks of the extra cache */
+  MLA_S_LOGITS, /* positions that logits have room for */
   MLA_S_COUNT
 } mla_sym;
 
@@ -65,6 +76,7 @@ typedef enum mla_type_rule {
   MLA_TYPE_WEIGHT, /* weight_dtype */
   MLA_TYPE_CACHE,  /* by cache_format; MLA_U8 when packed */
   MLA_TYPE_REAL,   /* f32; f64 when q_dtype is f64 */
+  MLA_TYPE_F32,
   MLA_TYPE_I32,
   MLA_TYPE_I64
 } mla_type_rule;

@@ -127,6 +127,8 @@ static const char *flag_refusal(const mla_problem *p, const char **field) {
   if (p->flags & MLA_ALIBI) return "flags: MLA_ALIBI is not served";
   if (p->flags & MLA_OUTPUT_SCALE)
     return "flags: MLA_OUTPUT_SCALE is not served";
+  if (p->flags & (MLA_SPARSE | MLA_SCALE_POW2 | MLA_BLOCK_SCALED))
+    return "flags: sparse attention and scaled formats are not served";
   return NULL;
 }
 

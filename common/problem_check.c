@@ -27,6 +27,9 @@ enum {
   USES_Q_LORA = 1 << 8,
   USES_HIDDEN = 1 << 9,
   USES_BLOCK = 1 << 10,
+  USES_TOPK = 1 << 11,
+  USES_EXTRA_TOPK = 1 << 12,
+  USES_EXTRA_BLOCK = 1 << 13,
   HAS_DEFAULT = USES_KV_HEADS | USES_HEAD_DIM | USES_V_DIM
 };
 
@@ -45,6 +48,9 @@ static const struct {
     {"q_lora_rank", offsetof(mla_problem, q_lora_rank)},
     {"hidden_size", offsetof(mla_problem, hidden_size)},
     {"block_size", offsetof(mla_problem, block_size)},
+    {"topk", offsetof(mla_problem, topk)},
+    {"extra_topk", offsetof(mla_problem, extra_topk)},
+    {"extra_block_size", offsetof(mla_problem, extra_block_size)},
 };
 #define MEMBERS ((int)(sizeof members / sizeof members[0]))
 
@@ -67,6 +73,9 @@ static const uint32_t symbol_uses[MLA_S_COUNT] = {
     [MLA_S_BS] = USES_BLOCK,
     [MLA_S_MK] = USES_Q_LORA,
     [MLA_S_MN] = USES_HIDDEN,
+    [MLA_S_TOPK] = USES_TOPK,
+    [MLA_S_XTOPK] = USES_EXTRA_TOPK,
+    [MLA_S_XBS] = USES_EXTRA_BLOCK,
 };
 
 static int is_packed(const mla_problem *p) {
@@ -120,9 +129,12 @@ static mla_status check_sizes(const mla_op_spec *spec, const mla_problem *p,
 /* ---------------------------------------------------------------- flags */
 
 static const char *const flag_names[] = {
-    "MLA_CAUSAL",     "MLA_RETURN_LSE", "MLA_LSE_BASE2",       "MLA_HAS_SINK",
-    "MLA_SEPARATE_V", "MLA_CONTEXT",    "MLA_BATCH_INVARIANT", "MLA_FUSED_Q",
-    "MLA_FUSED_O",    "MLA_ALIBI",      "MLA_OUTPUT_SCALE",
+    "MLA_CAUSAL",          "MLA_RETURN_LSE",   "MLA_LSE_BASE2",
+    "MLA_HAS_SINK",        "MLA_SEPARATE_V",   "MLA_CONTEXT",
+    "MLA_BATCH_INVARIANT", "MLA_FUSED_Q",      "MLA_FUSED_O",
+    "MLA_ALIBI",           "MLA_OUTPUT_SCALE", "MLA_SPARSE",
+    "MLA_EXTRA_CACHE",     "MLA_SCALE_POW2",   "MLA_RETURN_LOGITS",
+    "MLA_BLOCK_SCALED",
 };
 
 static int lowest_bit(uint64_t bits) {
@@ -193,7 +205,7 @@ static mla_status check_format(const mla_op_spec *spec, const mla_problem *p,
   if (!mla_format_name(p->cache_format))
     return mla_fail(err, MLA_INVALID_ARGUMENT, "cache_format",
                     "cache_format is %d, known are %d to %d", p->cache_format,
-                    MLA_CACHE_F64, MLA_CACHE_INT4_TOKEN);
+                    MLA_CACHE_F64, MLA_CACHE_FP8_INDEX);
   if (mla_problem_entry(p) <= 0)
     return mla_fail(err, MLA_INVALID_ARGUMENT, "kv_lora_rank",
                     "kv_lora_rank is %d, cache_format %s needs a multiple of "

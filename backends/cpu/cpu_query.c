@@ -47,6 +47,7 @@ const char *mla_cpu_refuse_attention(const mla_problem *p) {
   if (p->flags & MLA_ALIBI) return "flags: ALiBi is not served";
   if (p->flags & MLA_OUTPUT_SCALE)
     return "flags: scaled outputs are not served";
+  if (p->flags & MLA_SPARSE) return "flags: lists of slots are not served";
   if (p->num_kv_heads > 1 && !(p->flags & MLA_SEPARATE_V))
     return "num_kv_heads: more than one needs V in a cache of its own";
   return NULL;

@@ -45,6 +45,9 @@ static const char *mla_gpu_why_not(const mla_problem *p) {
   if (p->window) return "window: no sliding window";
   if (p->flags & (MLA_ALIBI | MLA_OUTPUT_SCALE))
     return "flags: neither ALiBi nor an output scale";
+  if (p->flags & (MLA_SPARSE | MLA_SCALE_POW2 | MLA_BLOCK_SCALED) ||
+      p->op > MLA_OP_MATMUL)
+    return "flags: neither sparse attention nor scaled formats";
   const char *types = mla_gpu_why_not_types(p);
   if (types) return types;
   if (p->op == MLA_OP_DECODE &&

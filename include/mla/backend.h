@@ -95,7 +95,8 @@ typedef enum mla_cache_format {
   MLA_CACHE_FP8_584 = 9,
   MLA_CACHE_FP8_TOKEN = 10,
   MLA_CACHE_INT8_TOKEN = 11,
-  MLA_CACHE_INT4_TOKEN = 12
+  MLA_CACHE_INT4_TOKEN = 12,
+  MLA_CACHE_FP8_INDEX = 13 /* index keys: codes and an f32 scale, 132 bytes */
 } mla_cache_format;
 
 #define MLA_MAX_RANK 5
@@ -128,7 +129,9 @@ typedef enum mla_op {
   MLA_OP_DECODE = 7,   /* attention over a paged cache */
   MLA_OP_PREFILL = 8,  /* up-projected attention, context + new tokens */
   MLA_OP_MERGE = 9,    /* combine partial results by log-sum-exp */
-  MLA_OP_MATMUL = 10   /* out[M,N] = a[M,K] x b[N,K]^T, the layer's products */
+  MLA_OP_MATMUL = 10,  /* out[M,N] = a[M,K] x b[N,K]^T, the layer's products */
+  MLA_OP_INDEX = 11,   /* sparse attention: logits of positions, the top k */
+  MLA_OP_MAP_INDICES = 12 /* positions of requests to cache slots */
 } mla_op;
 
 /*
@@ -149,17 +152,38 @@ typedef enum mla_op {
  * decode    q[N,H,D] cache[NB,BS,E] block_table[B,W] seq_lens[B]
  *           query_start_loc[B+1] sink[H]? -> out[N,H,v_dim] lse[N,H]?
  *           (MLA_SEPARATE_V: cache[NB,BS,KVH,D] v_cache[NB,BS,KVH,v_dim])
+ *           (MLA_SPARSE: q[N,H,D] cache[NB,BS,E] indices[N,topk] topk_len[N]?
+ *            sink[H]? -> out lse?: the listed slots instead of a table;
+ *            MLA_EXTRA_CACHE: also extra_cache[NBx,BSx,E]
+ *            extra_indices[N,topkx] extra_topk_len[N]?)
  * prefill   q[N,H,P+R] kv_c[N,L] k_pe[N,R] kv_b_proj[H*(P+V),L] seq_lens[B]
  *           query_start_loc[B+1] sink[H]? -> out[N,H,V] lse[N,H]?
  *           (MLA_CONTEXT: cache[NB,BS,E] block_table[B,W] as in decode)
  * merge     parts[S,N,H,Dv] part_lses[S,N,H] sink[H]?
  *           -> out[N,H,Dv] lse[N,H]?
  * matmul    a[M,K] b[N,K] -> out[M,N]
+ * index     q[N,H,D] cache[NB,BS,E] index_weights[N,H] block_table[B,W]
+ *           seq_lens[B] query_start_loc[B+1] -> positions[N,topk]
+ *           (MLA_RETURN_LOGITS: logits[N,S], those of hidden positions -inf)
+ * map_indices  positions[N,topk] block_table[B,W] query_start_loc[B+1]
+ *           -> indices[N,topk]
  *
- * Element types: lse, part_lses, sink f32; slot_mapping, block_mapping i64;
- * every other index tensor i32; q-like tensors q_dtype; weights weight_dtype;
- * outputs out_dtype (kv_read's dst too); cache by its format. The reference
- * also takes f64 where f32 stands if q_dtype is f64 (lse, part_lses, sink).
+ * With MLA_BLOCK_SCALED (absorb, weights in e4m3) each block of 128 x 128
+ * weights has a scale: kv_b_scale[ceil(H*(P+V)/128),ceil(L/128)] and, for the
+ * fused forms, q_b_scale and o_scale likewise.
+ *
+ * Sparse prefill is sparse decode with many rows. Index keys are a cache
+ * whose entry is one key: written by kv_write with L = Di and R = 0 (no
+ * k_pe).
+ *
+ * MLA_SCALE_POW2: scales of the 656-byte format are at least 1e-4, and then
+ * rounded up to a power of two.
+ *
+ * Element types: index_weights, logits, scales of blocks f32; lse, part_lses,
+ * sink f32; slot_mapping, block_mapping i64; every other index tensor i32;
+ * q-like tensors q_dtype; weights weight_dtype; outputs out_dtype (kv_read's
+ * dst too); cache by its format. The reference also takes f64 where f32 stands
+ * if q_dtype is f64 (lse, part_lses, sink).
  */
 typedef enum mla_slot {
   MLA_T_Q = 0,
@@ -193,9 +217,20 @@ typedef enum mla_slot {
   MLA_T_O_PROJ = 28,
   MLA_T_W_Q_UK = 29,
   MLA_T_W_QR = 30,
-  MLA_T_W_UV_O = 31
+  MLA_T_W_UV_O = 31,
+  MLA_T_INDICES = 32,
+  MLA_T_TOPK_LEN = 33,
+  MLA_T_EXTRA_CACHE = 34,
+  MLA_T_EXTRA_INDICES = 35,
+  MLA_T_EXTRA_TOPK_LEN = 36,
+  MLA_T_INDEX_WEIGHTS = 37,
+  MLA_T_LOGITS = 38,
+  MLA_T_POSITIONS = 39,
+  MLA_T_KV_B_SCALE = 40,
+  MLA_T_Q_B_SCALE = 41,
+  MLA_T_O_SCALE = 42
 } mla_slot;
-#define MLA_T_COUNT 32 /* of this minor; grows */
+#define MLA_T_COUNT 43 /* of this minor; grows */
 
 /* Flag bits of mla_problem.flags. */
 #define MLA_CAUSAL ((uint64_t)1 << 0)     /* bottom-right aligned mask */
@@ -208,8 +243,13 @@ typedef enum mla_slot {
 #define MLA_FUSED_Q ((uint64_t)1 << 7)         /* absorb: also w_q_uk, w_qr */
 #define MLA_FUSED_O ((uint64_t)1 << 8)         /* absorb: also w_uv_o */
 #define MLA_ALIBI ((uint64_t)1 << 9) /* known; every backend refuses it */
-#define MLA_OUTPUT_SCALE ((uint64_t)1 << 10) /* likewise */
-#define MLA_ALL_FLAGS ((((uint64_t)1 << 11) - 1))
+#define MLA_OUTPUT_SCALE ((uint64_t)1 << 10)  /* likewise */
+#define MLA_SPARSE ((uint64_t)1 << 11)        /* decode: MLA_T_INDICES decide */
+#define MLA_EXTRA_CACHE ((uint64_t)1 << 12)   /* sparse: a second cache */
+#define MLA_SCALE_POW2 ((uint64_t)1 << 13)    /* kv_write: powers of two */
+#define MLA_RETURN_LOGITS ((uint64_t)1 << 14) /* index: write MLA_T_LOGITS */
+#define MLA_BLOCK_SCALED ((uint64_t)1 << 15)  /* absorb: weights have scales */
+#define MLA_ALL_FLAGS ((((uint64_t)1 << 16) - 1))
 
 /*
  * An operation on described data: formats, sizes, flags. What is the same
@@ -238,6 +278,13 @@ typedef struct mla_problem {
   int32_t window;           /* sliding window; 0 none; else refused */
   double scale;             /* softmax scale; > 0, finite */
   double logits_soft_cap;   /* 0 none; c > 0: c * tanh(score / c) */
+  double k_scale;     /* 8-bit caches with one scale: real = code * k_scale;
+                         > 0, finite. Ignored for all others */
+  double v_scale;     /* MLA_SEPARATE_V: that of v_cache */
+  int32_t topk;       /* sparse decode, index, map_indices: width of the list */
+  int32_t extra_topk; /* MLA_EXTRA_CACHE: of its list */
+  int32_t extra_block_size; /* MLA_EXTRA_CACHE: entries a block of it */
+  int32_t reserved;         /* 0 */
 } mla_problem;
 
 /*

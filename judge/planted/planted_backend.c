@@ -101,6 +101,9 @@ const char *planted_refusal(const mla_problem *p) {
   if (p->window) return "window: no sliding window";
   if (p->flags & (MLA_ALIBI | MLA_OUTPUT_SCALE))
     return "flags: neither ALiBi nor an output scale";
+  if (p->flags & (MLA_SPARSE | MLA_SCALE_POW2 | MLA_BLOCK_SCALED) ||
+      p->op > MLA_OP_MATMUL)
+    return "flags: neither sparse attention nor scaled formats";
   if (p->q_dtype == MLA_F64 || p->out_dtype == MLA_F64 ||
       p->weight_dtype == MLA_F64 || p->cache_format == MLA_CACHE_F64)
     return "q_dtype: f64 needs the reference";

@@ -59,6 +59,7 @@ PINNED(MLA_CACHE_FP8_584, 9);
 PINNED(MLA_CACHE_FP8_TOKEN, 10);
 PINNED(MLA_CACHE_INT8_TOKEN, 11);
 PINNED(MLA_CACHE_INT4_TOKEN, 12);
+PINNED(MLA_CACHE_FP8_INDEX, 13);
 
 /* mla_op */
 PINNED(MLA_OP_NONE, 0);
@@ -72,6 +73,8 @@ PINNED(MLA_OP_DECODE, 7);
 PINNED(MLA_OP_PREFILL, 8);
 PINNED(MLA_OP_MERGE, 9);
 PINNED(MLA_OP_MATMUL, 10);
+PINNED(MLA_OP_INDEX, 11);
+PINNED(MLA_OP_MAP_INDICES, 12);
 
 /* mla_slot */
 PINNED(MLA_T_Q, 0);
@@ -106,6 +109,17 @@ PINNED(MLA_T_O_PROJ, 28);
 PINNED(MLA_T_W_Q_UK, 29);
 PINNED(MLA_T_W_QR, 30);
 PINNED(MLA_T_W_UV_O, 31);
+PINNED(MLA_T_INDICES, 32);
+PINNED(MLA_T_TOPK_LEN, 33);
+PINNED(MLA_T_EXTRA_CACHE, 34);
+PINNED(MLA_T_EXTRA_INDICES, 35);
+PINNED(MLA_T_EXTRA_TOPK_LEN, 36);
+PINNED(MLA_T_INDEX_WEIGHTS, 37);
+PINNED(MLA_T_LOGITS, 38);
+PINNED(MLA_T_POSITIONS, 39);
+PINNED(MLA_T_KV_B_SCALE, 40);
+PINNED(MLA_T_Q_B_SCALE, 41);
+PINNED(MLA_T_O_SCALE, 42);
 
 /* mla_determinism */
 PINNED(MLA_DETERMINISM_NONE, 0);
@@ -139,6 +153,11 @@ PINNED(MLA_FUSED_Q, 0x80u);
 PINNED(MLA_FUSED_O, 0x100u);
 PINNED(MLA_ALIBI, 0x200u);
 PINNED(MLA_OUTPUT_SCALE, 0x400u);
+PINNED(MLA_SPARSE, 0x800u);
+PINNED(MLA_EXTRA_CACHE, 0x1000u);
+PINNED(MLA_SCALE_POW2, 0x2000u);
+PINNED(MLA_RETURN_LOGITS, 0x4000u);
+PINNED(MLA_BLOCK_SCALED, 0x8000u);
 
 #if UINTPTR_MAX == UINT64_MAX
 AT(mla_error, size, 0);
@@ -176,7 +195,13 @@ AT(mla_problem, block_size, 72);
 AT(mla_problem, window, 76);
 AT(mla_problem, scale, 80);
 AT(mla_problem, logits_soft_cap, 88);
-AT_LEAST(mla_problem, 96);
+AT(mla_problem, k_scale, 96);
+AT(mla_problem, v_scale, 104);
+AT(mla_problem, topk, 112);
+AT(mla_problem, extra_topk, 116);
+AT(mla_problem, extra_block_size, 120);
+AT(mla_problem, reserved, 124);
+AT_LEAST(mla_problem, 128);
 
 AT(mla_limits, size, 0);
 AT(mla_limits, num_splits, 4);
