@@ -11,6 +11,7 @@
 #include "dmath.h"
 #include "dtype.h"
 #include "error.h"
+#include "output_digest.h"
 #include "tensor.h"
 
 /* Index of all axes but the last, from a row's number. */
@@ -105,10 +106,10 @@ static void take_value(comparison *c, const int64_t *index, double expected,
   c->o->checked++;
   add_metrics(c, expected, got);
   keep_worst(c, index, ratio, expected, got, budget);
-  if (is_poison(c, offset)) bad = 1;
-  if (!bad) return;
+  int unwritten = is_poison(c, offset); /* look_at_all marks those */
+  if (!bad && !unwritten) return;
   c->o->bad++;
-  mla_region_mark(&c->region, index);
+  if (!unwritten) mla_region_mark(&c->region, index);
 }
 
 static void take_rows(comparison *c) {
@@ -195,12 +196,19 @@ static int index_at(const mla_tensor *t, int64_t offset, int64_t *index) {
   return offset == 0;
 }
 
+/* An element counts once, however many of its bytes are wrong. */
+static int is_first_wrong(const comparison *c, int64_t byte, int64_t size) {
+  int64_t from = byte - byte % size;
+  return memcmp(c->got + from, c->view.bytes + from, (size_t)(byte - from)) ==
+         0;
+}
+
 static void take_wrong_byte(comparison *c, int64_t i) {
   int64_t size = mla_dtype_bits(c->t->dtype) / 8, element = i / size;
   int64_t index[MLA_MAX_RANK] = {0};
   mla_output_verdict *o = c->o;
   int inside = index_at(c->t, element, index);
-  if (inside) mla_region_mark(&c->region, index);
+  if (inside && is_first_wrong(c, i, size)) mla_region_mark(&c->region, index);
   if (!inside && !o->outside[0])
     snprintf(o->outside, sizeof o->outside,
              "byte %lld of %s, in a gap, was changed", (long long)i,
@@ -254,6 +262,10 @@ static mla_status start(comparison *c, const mla_expectation *e,
 
 static void finish(comparison *c) {
   mla_region_describe(&c->region, c->o->where, sizeof c->o->where);
+  mla_region_axes(&c->region, c->o->axes, sizeof c->o->axes);
+  mla_bad_draw(&c->region.bad, c->t->rank, c->t->shape, &c->o->map);
+  memcpy(c->o->shape, c->t->shape, sizeof c->o->shape);
+  c->o->digest = mla_output_digest(c->t, c->live, c->got);
   if (c->o->checked)
     mla_describe_index(c->v, c->slot, c->o->index, c->o->at, sizeof c->o->at);
   if (c->size2 > 0) c->o->rel_l2 = mla_sqrt(c->error2 / c->size2);

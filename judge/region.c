@@ -75,6 +75,7 @@ void mla_region_free(mla_region *r) {
 void mla_region_mark(mla_region *r, const int64_t *index) {
   r->marks++;
   for (int32_t a = 0; a < r->rank; a++) r->mark[a][index[a]] = 1;
+  mla_bad_mark(&r->bad, r->rank, r->vector->tensor[r->slot].shape, index);
 }
 
 typedef struct sentence {
@@ -160,6 +161,13 @@ void mla_region_describe(const mla_region *r, char *text, size_t size) {
   text[0] = '\0';
   if (!r->marks) return;
   for (int32_t a = 0; a < r->rank; a++) say_axis(r, &s, a);
+}
+
+void mla_region_axes(const mla_region *r, char *text, size_t size) {
+  sentence s = {text, size, 0};
+  text[0] = '\0';
+  for (int32_t a = 0; a < r->rank; a++)
+    say(&s, "%s%s", a ? ", " : "", mla_axis_name(r->vector, r->slot, a, 0));
 }
 
 void mla_describe_index(const mla_vector *v, int32_t slot, const int64_t *index,

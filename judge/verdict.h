@@ -6,6 +6,7 @@
 #ifndef MLA_VERDICT_H
 #define MLA_VERDICT_H
 
+#include "bad_map.h"
 #include "mla/mla.h"
 
 typedef enum mla_verdict_kind {
@@ -30,9 +31,13 @@ typedef struct mla_output_verdict {
   int32_t rank;
   int64_t index[MLA_MAX_RANK]; /* of the worst value */
   double expected, got, budget;
-  char at[160];      /* the worst, in words */
-  char where[240];   /* of the bad ones, in words */
-  char outside[160]; /* bytes changed that are no output; "" */
+  int64_t shape[MLA_MAX_RANK]; /* of the tensor */
+  char axes[64];               /* what its axes count: "token, head, dim" */
+  mla_bad_map map;             /* of the bad and the unwritten */
+  uint64_t digest;             /* of what the backend wrote (output_digest.h) */
+  char at[160];                /* the worst, in words */
+  char where[240];             /* of the bad ones, in words */
+  char outside[160];           /* bytes changed that are no output; "" */
 } mla_output_verdict;
 
 /* What a failure looks like: a class of docs/hazards.md (explain.h). */
