@@ -37,7 +37,7 @@ const broken args_faults[] = {
     {PREFILL, GIVEN, MLA_T_LSE, MLA_T_Q, 0, "lse", {"MLA_RETURN_LSE"}},
     {PREFILL, GIVEN, MLA_T_CACHE, MLA_T_Q, 0, "cache", {"MLA_CONTEXT"}},
     {DECODE, GIVEN, MLA_T_V_CACHE, MLA_T_Q, 0, "v_cache", {"MLA_SEPARATE_V"}},
-    {MERGE, GIVEN, MLA_T_COUNT, MLA_T_OUT, 0, "args", {"32", "31"}},
+    {MERGE, GIVEN, MLA_T_COUNT, MLA_T_OUT, 0, "args", {"43", "42"}},
 
     /* types and ranks */
     {DECODE, DTYPE, MLA_T_Q, 0, MLA_BF16, "q", {"bf16", "f32"}},

@@ -188,6 +188,12 @@ static int64_t nasty(uint64_t *state) {
   return values[draw(state) % (sizeof values / sizeof values[0])];
 }
 
+/* What index tensors say is read: their rows must stay where memory is. */
+static void spoil_stride(mla_tensor *t, int axis, int64_t stride) {
+  int is_index = t->dtype == MLA_I32 || t->dtype == MLA_I64;
+  if (!is_index || stride < t->stride[axis]) t->stride[axis] = stride;
+}
+
 static void spoil(fixed_step *step, uint64_t *state) {
   mla_tensor *t = &step->tensor[draw(state) % MLA_T_COUNT];
   int axis = (int)(draw(state) % MLA_MAX_RANK);
@@ -197,7 +203,7 @@ static void spoil(fixed_step *step, uint64_t *state) {
     case 2:
     case 3: t->shape[axis] = nasty(state); break;
     case 4: t->data = NULL; break;
-    default: t->stride[axis] = nasty(state); break;
+    default: spoil_stride(t, axis, nasty(state)); break;
   }
 }
 

@@ -40,12 +40,17 @@ typedef struct fault {
 
 static const fault problem_faults[] = {
     {DECODE, I32, P(op), 0, "op", {"0"}},
-    {DECODE, I32, P(op), 11, "op", {"11"}},
+    {DECODE, I32, P(op), 13, "op", {"13"}},
     {DECODE, I32, P(op), -1, "op", {"-1"}},
 
     /* flags: unknown, or without meaning for the operation */
-    {DECODE, FLAGS, P(flags), BIT(11), "flags", {"0x800", "bit 11", "0x7ff"}},
-    {DECODE, FLAGS, P(flags), BIT(63), "flags", {"bit 63", "0x7ff"}},
+    {DECODE,
+     FLAGS,
+     P(flags),
+     BIT(16),
+     "flags",
+     {"0x10000", "bit 16", "0xffff"}},
+    {DECODE, FLAGS, P(flags), BIT(63), "flags", {"bit 63", "0xffff"}},
     {DECODE, FLAGS, P(flags), BIT(5), "flags", {"MLA_CONTEXT", "decode"}},
     {PREFILL, FLAGS, P(flags), BIT(4), "flags", {"MLA_SEPARATE_V", "prefill"}},
     {WRITE, FLAGS, P(flags), BIT(0), "flags", {"MLA_CAUSAL", "kv_write"}},
@@ -62,8 +67,8 @@ static const fault problem_faults[] = {
     {READ, I32, P(out_dtype), MLA_U8, "out_dtype", {"11"}},
     {PREFILL, I32, P(weight_dtype), 0, "weight_dtype", {"0"}},
     {ABSORB, I32, P(weight_dtype), 99, "weight_dtype", {"99"}},
-    {DECODE, I32, P(cache_format), 0, "cache_format", {"0", "1 to 12"}},
-    {DECODE, I32, P(cache_format), 13, "cache_format", {"13"}},
+    {DECODE, I32, P(cache_format), 0, "cache_format", {"0", "1 to 13"}},
+    {DECODE, I32, P(cache_format), 14, "cache_format", {"14"}},
     {CONTEXT, I32, P(cache_format), -3, "cache_format", {"-3"}},
     {PACKED, I32, P(kv_lora_rank), 64, "kv_lora_rank", {"64", "128"}},
     {FP584, I32, P(kv_lora_rank), 100, "kv_lora_rank", {"100", "of 64"}},
