@@ -25,6 +25,9 @@ const char *mla_flag_name(uint64_t flags);
 mla_status mla_products_check(const mla_problem *problem,
                               const int64_t *free_value, mla_error *err);
 
+/* Scales of caches and weights: scale_check.c. */
+mla_status mla_scales_check(const mla_problem *problem, mla_error *err);
+
 /* Strides, overlap, extent and address of one tensor of the right shape. */
 mla_status mla_layout_check(const mla_slot_spec *slot,
                             const mla_problem *problem,

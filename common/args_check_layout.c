@@ -2,6 +2,7 @@
  * args_check_layout.c - where a tensor's elements lie.
  */
 #include "args_check.h"
+#include "cache_layout.h"
 #include "dtype.h"
 #include "error.h"
 #include "tensor.h"
@@ -100,11 +101,32 @@ static mla_status check_overlap(const mla_tensor *t, const char *name,
   return MLA_OK;
 }
 
-static mla_status check_block_stride(const mla_tensor *t, const char *name,
-                                     mla_error *err) {
+/* Formats that keep scales behind all keys of a block have no gaps in it. */
+static mla_status check_inside_block(const mla_problem *p, const mla_tensor *t,
+                                     const char *name, mla_error *err) {
+  mla_cache_layout layout = mla_cache_layout_of(p);
+  if (layout.side_bytes && t->shape[1] > 1 && t->stride[1] != t->shape[2])
+    return mla_fail(err, MLA_INVALID_ARGUMENT, name,
+                    "%s.stride[1] is %lld, but blocks of %s are dense: it is "
+                    "%lld",
+                    name, (long long)t->stride[1],
+                    mla_format_name(p->cache_format), (long long)t->shape[2]);
+  return MLA_OK;
+}
+
+/* Elements from the first of a block to its last, and bytes of padding. */
+static int64_t span_of_block(const mla_problem *p, const mla_tensor *t) {
+  mla_cache_layout layout = mla_cache_layout_of(p);
   int64_t block = 1;
+  if (layout.side_bytes) return mla_cache_block_bytes(&layout, t->shape[1]);
   for (int axis = 1; axis < t->rank; axis++)
     block += (t->shape[axis] - 1) * t->stride[axis];
+  return block;
+}
+
+static mla_status check_block_stride(const mla_problem *p, const mla_tensor *t,
+                                     const char *name, mla_error *err) {
+  int64_t block = span_of_block(p, t);
   if (t->shape[0] > 1 && t->stride[0] < block)
     return mla_fail(err, MLA_INVALID_ARGUMENT, name,
                     "%s.stride[0] is %lld, but a block spans %lld elements",
@@ -122,8 +144,9 @@ mla_status mla_layout_check(const mla_slot_spec *slot,
   mla_status st = check_signs(t, name, err);
   if (st == MLA_OK) st = check_extent(t, name, err);
   if (st == MLA_OK) st = check_address(slot, problem, answer, t, name, err);
+  if (st == MLA_OK && cache) st = check_inside_block(problem, t, name, err);
   if (st == MLA_OK && (cache || slot->role != MLA_ROLE_IN))
     st = check_overlap(t, name, err);
-  if (st == MLA_OK && cache) st = check_block_stride(t, name, err);
+  if (st == MLA_OK && cache) st = check_block_stride(problem, t, name, err);
   return st;
 }

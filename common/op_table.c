@@ -1,5 +1,6 @@
 #include "op_table.h"
 
+#include "cache_layout.h"
 #include "dtype.h"
 
 #define COUNT(a) ((int32_t)(sizeof(a) / sizeof((a)[0])))
@@ -162,7 +163,7 @@ static const mla_slot_spec decode_slots[] = {
      MLA_TYPE_CACHE,
      0,
      4,
-     {MLA_S_NB, MLA_S_BS, MLA_S_KVH, MLA_S_D},
+     {MLA_S_NB, MLA_S_BS, MLA_S_KVH, MLA_S_E},
      MLA_SEPARATE_V,
      0},
     {MLA_T_V_CACHE,
@@ -170,7 +171,7 @@ static const mla_slot_spec decode_slots[] = {
      MLA_TYPE_CACHE,
      0,
      4,
-     {MLA_S_NB, MLA_S_BS, MLA_S_KVH, MLA_S_DV},
+     {MLA_S_NB, MLA_S_BS, MLA_S_KVH, MLA_S_EV},
      MLA_SEPARATE_V,
      0},
     {MLA_T_BLOCK_TABLE,
@@ -376,6 +377,11 @@ int32_t mla_slot_dtype(const mla_slot_spec *slot, const mla_problem *problem) {
   return plain == MLA_DTYPE_NONE ? MLA_U8 : plain;
 }
 
+static int64_t v_entry(const mla_problem *problem) {
+  mla_cache_layout layout = mla_cache_layout_of_v(problem);
+  return mla_cache_entry(&layout);
+}
+
 /* Blocks of 128 scaled weights. */
 static int64_t blocks_of_128(int64_t n) {
   return n / 128 + (n % 128 > 0);
@@ -404,6 +410,7 @@ int64_t mla_sym_value(int sym, const mla_problem *p) {
     case MLA_S_KVH: return mla_problem_kv_heads(p);
     case MLA_S_BS: return p->block_size;
     case MLA_S_E: return mla_problem_entry(p);
+    case MLA_S_EV: return v_entry(p);
     case MLA_S_TWO: return 2;
     case MLA_S_TOPK: return p->topk;
     case MLA_S_XTOPK: return p->extra_topk;
@@ -438,6 +445,7 @@ const char *mla_sym_name(int sym) {
       [MLA_S_KVH] = "num_kv_heads",
       [MLA_S_BS] = "block_size",
       [MLA_S_E] = "entry",
+      [MLA_S_EV] = "entry of v_cache",
       [MLA_S_TWO] = "2",
       [MLA_S_MK] = "matmul's K (q_lora_rank)",
       [MLA_S_MN] = "matmul's N (hidden_size)",

@@ -34,6 +34,7 @@ typedef enum mla_sym {
   MLA_S_KVH,
   MLA_S_BS,  /* block_size */
   MLA_S_E,   /* elements of a cache entry */
+  MLA_S_EV,  /* of an entry of v_cache */
   MLA_S_TWO, /* the constant 2 */
   MLA_S_MK,  /* matmul: K (q_lora_rank) */
   MLA_S_MN,  /* matmul: N (hidden_size) */

@@ -3,6 +3,7 @@
  */
 #include "oracle.h"
 
+#include "cache_layout.h"
 #include "dmath.h"
 #include "dtype.h"
 #include "error.h"
@@ -60,14 +61,7 @@ static mla_status run_product(const mla_problem *problem,
 static mla_status run_kv(const mla_problem *problem, const mla_limits *limits,
                          const mla_args *args, mla_error *err) {
   (void)limits;
-  (void)err;
-  if (problem->op == MLA_OP_KV_WRITE)
-    mla_oracle_kv_write(problem, args);
-  else if (problem->op == MLA_OP_KV_READ)
-    mla_oracle_kv_read(problem, args);
-  else
-    mla_oracle_kv_copy(problem, args);
-  return MLA_OK;
+  return mla_oracle_kv(problem, args, MLA_DEQUANT_ROUND_PRODUCT, err);
 }
 
 static const struct {
@@ -109,11 +103,6 @@ static const char *type_refusal(const mla_problem *p, int rule,
       return is_plain(p->weight_dtype)
                  ? NULL
                  : "weight_dtype is not f64, f32, f16 or bf16";
-    case MLA_TYPE_CACHE:
-      *field = "cache_format";
-      return is_plain(mla_format_dtype(p->cache_format))
-                 ? NULL
-                 : "cache_format is not f64, f32, f16 or bf16";
     default: return NULL;
   }
 }
@@ -127,21 +116,25 @@ static const char *flag_refusal(const mla_problem *p, const char **field) {
   if (p->flags & MLA_ALIBI) return "flags: MLA_ALIBI is not served";
   if (p->flags & MLA_OUTPUT_SCALE)
     return "flags: MLA_OUTPUT_SCALE is not served";
-  if (p->flags & (MLA_SPARSE | MLA_SCALE_POW2 | MLA_BLOCK_SCALED))
-    return "flags: sparse attention and scaled formats are not served";
+  if (p->flags & (MLA_SPARSE | MLA_BLOCK_SCALED))
+    return "flags: sparse attention and scaled weights are not served";
   return NULL;
 }
 
-/* Products of 16-bit queries are with keys of their own type. */
+/* Products of 16-bit queries are with keys of their own type, or with what
+   codes are rounded to; the bf16 values beside codes are not rounded. */
 static const char *mixed_refusal(const mla_problem *p, const char **field) {
   int reads_cache = p->op == MLA_OP_DECODE ||
                     (p->op == MLA_OP_PREFILL && (p->flags & MLA_CONTEXT));
   if (!reads_cache || p->q_dtype == MLA_F64 || p->q_dtype == MLA_F32)
     return NULL;
   *field = "cache_format";
-  return mla_format_dtype(p->cache_format) == p->q_dtype
-             ? NULL
-             : "cache_format differs from q_dtype, which has 16 bits";
+  if (mla_cache_mixed(p->cache_format) && p->q_dtype != MLA_BF16)
+    return "cache_format holds bf16 values, which q_dtype does not";
+  if (!is_plain(mla_format_dtype(p->cache_format)) ||
+      mla_format_dtype(p->cache_format) == p->q_dtype)
+    return NULL;
+  return "cache_format differs from q_dtype, which has 16 bits";
 }
 
 const char *mla_oracle_refusal(const mla_problem *problem, const char **field) {

@@ -19,6 +19,7 @@ typedef struct mla_attention {
   int64_t splits;        /* decode: parts of the sequence; 0 reads as 1 */
   int64_t chunk;         /* prefill: context tokens a part; 0: no parts */
   int32_t q_round;       /* mla_q_round to emulate */
+  int32_t dequant;       /* mla_dequant to emulate */
   mla_row_sink *keep;    /* where answers go; NULL: the outputs, rounded */
 } mla_attention;
 

@@ -12,6 +12,7 @@
 typedef struct decode {
   const mla_attention *call;
   mla_keys keys;
+  mla_cache_rows k_rows, v_rows;
   double *k, *v; /* v: NULL when values are the front of the keys */
   int64_t *cut;
   int64_t parts;
@@ -57,13 +58,16 @@ static mla_status reserve(decode *x, int64_t seq, mla_error *err) {
 }
 
 static void gather(decode *x, const mla_group *group, int64_t kv_head) {
-  const mla_args *args = x->call->args;
-  mla_pages pages = {mla_arg(args, MLA_T_CACHE),
-                     mla_arg(args, MLA_T_BLOCK_TABLE), group->request, kv_head};
-  mla_gather(x->k, x->keys.d, &pages, 0, group->seq, x->keys.d);
-  if (!x->v) return;
-  pages.cache = mla_arg(args, MLA_T_V_CACHE);
-  mla_gather(x->v, x->keys.dv, &pages, 0, group->seq, x->keys.dv);
+  mla_pages pages = {&x->k_rows, mla_arg(x->call->args, MLA_T_BLOCK_TABLE),
+                     group->request, kv_head};
+  mla_gather(x->k, x->keys.d, &pages, 0, group->seq);
+  pages.rows = &x->v_rows;
+  if (x->v) mla_gather(x->v, x->keys.dv, &pages, 0, group->seq);
+}
+
+static mla_cache_rows rows_of(const mla_attention *call, int slot) {
+  return mla_cache_rows_of(call->problem, call->args, slot,
+                           call->problem->q_dtype, call->dequant);
 }
 
 static mla_status decode_request(const mla_attention *call, mla_group group,
@@ -72,6 +76,9 @@ static mla_status decode_request(const mla_attention *call, mla_group group,
   mla_status status;
   int64_t kv_heads = mla_problem_kv_heads(call->problem);
   x.call = call;
+  x.k_rows = rows_of(call, MLA_T_CACHE);
+  if (call->problem->flags & MLA_SEPARATE_V)
+    x.v_rows = rows_of(call, MLA_T_V_CACHE);
   group.heads = call->problem->num_heads;
   if (!mla_attention_wanted(call, &group)) return MLA_OK;
   status = reserve(&x, group.seq, err);

@@ -23,21 +23,13 @@ static span span_of(const mla_tensor *t) {
   return x;
 }
 
-static void run(const mla_problem *problem, const mla_args *args) {
-  if (problem->op == MLA_OP_KV_WRITE)
-    mla_oracle_kv_write(problem, args);
-  else if (problem->op == MLA_OP_KV_READ)
-    mla_oracle_kv_read(problem, args);
-  else
-    mla_oracle_kv_copy(problem, args);
-}
-
 /*
  * Runs on a copy of the output; a source that shares memory with it (blocks
  * copied within one cache) shares the copy likewise.
  */
 mla_status mla_exact_bytes(const mla_problem *problem, const mla_args *args,
-                           unsigned char *bytes, mla_error *err) {
+                           int32_t dequant, unsigned char *bytes,
+                           mla_error *err) {
   mla_tensor tensor[MLA_T_COUNT] = {{0}};
   mla_args copy = {(uint32_t)sizeof copy, MLA_T_COUNT, tensor};
   uint32_t count = args->count < MLA_T_COUNT ? args->count : MLA_T_COUNT;
@@ -59,8 +51,8 @@ mla_status mla_exact_bytes(const mla_problem *problem, const mla_args *args,
   memcpy(memory, (const void *)all.from, (size_t)(all.to - all.from));
   dst->data = memory + (to.from - all.from);
   if (shared) src->data = memory + ((uintptr_t)src->data - all.from);
-  run(problem, &copy);
+  mla_status status = mla_oracle_kv(problem, &copy, dequant, err);
   memcpy(bytes, dst->data, (size_t)(to.to - to.from));
   free(memory);
-  return MLA_OK;
+  return status;
 }

@@ -10,9 +10,11 @@
 int32_t mla_exact_slot(int32_t op);
 /*
  * The whole memory of that slot's tensor, gaps included, as the operation
- * would leave it. What the arguments hold is not changed.
+ * would leave it, reading by `dequant`. What the arguments hold is not
+ * changed.
  */
 mla_status mla_exact_bytes(const mla_problem *problem, const mla_args *args,
-                           unsigned char *bytes, mla_error *err);
+                           int32_t dequant, unsigned char *bytes,
+                           mla_error *err);
 
 #endif

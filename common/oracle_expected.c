@@ -206,6 +206,7 @@ static mla_status fill_rows(mla_expected *x, const mla_args *args,
   call.rows = view->rows;
   call.row_id = view->row_index;
   call.q_round = emulate ? emulate->q_round : MLA_Q_ROUND_NONE;
+  call.dequant = emulate ? emulate->dequant : MLA_DEQUANT_ROUND_PRODUCT;
   call.keep = &x->rows;
   return x->problem.op == MLA_OP_DECODE ? mla_oracle_decode(&call, err)
                                         : mla_oracle_prefill(&call, err);
@@ -230,7 +231,10 @@ static mla_status fill(mla_expected *x, const mla_args *args,
   if (x->output[0].kind == ATTENTION_OUT)
     return fill_rows(x, args, emulate, err);
   if (x->output[0].kind == EXACT)
-    return mla_exact_bytes(&x->problem, args, x->output[0].bytes, err);
+    return mla_exact_bytes(
+        &x->problem, args,
+        emulate ? emulate->dequant : MLA_DEQUANT_ROUND_PRODUCT,
+        x->output[0].bytes, err);
   for (int32_t i = 0; i < x->count && !status; i++)
     status = fill_product(&x->output[i], x->problem.q_dtype, err);
   return status;

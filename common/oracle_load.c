@@ -82,22 +82,23 @@ double mla_sink_of(const mla_problem *problem, const mla_args *args,
   return mla_get(sink->data, sink->dtype, mla_at1(sink, head));
 }
 
-int64_t mla_page_offset(const mla_pages *pages, int64_t j) {
-  const mla_tensor *cache = pages->cache;
-  int64_t size = cache->shape[1];
-  int64_t block = mla_index2(pages->table, pages->request, j / size);
-  int64_t offset = mla_at2(cache, block, j % size);
-  if (cache->rank == 4) offset += pages->kv_head * cache->stride[2];
-  return offset;
+mla_block_place mla_page_at(const mla_pages *pages, int64_t j) {
+  int64_t size = pages->rows->cache->shape[1];
+  mla_block_place place;
+  place.block = mla_index2(pages->table, pages->request, j / size);
+  place.offset = j % size;
+  return place;
 }
 
 void mla_gather(double *to, int64_t to_stride, const mla_pages *pages,
-                int64_t first, int64_t count, int64_t width) {
+                int64_t first, int64_t count) {
   int64_t i;
 #ifdef _OPENMP
-#pragma omp parallel for if (count * width > MLA_WORTH_THREADS)
+#pragma omp parallel for if (count * to_stride > MLA_WORTH_THREADS)
 #endif
-  for (i = 0; i < count; i++)
-    mla_load_row(to + i * to_stride, pages->cache,
-                 mla_page_offset(pages, first + i), width);
+  for (i = 0; i < count; i++) {
+    mla_block_place at = mla_page_at(pages, first + i);
+    mla_cache_load(pages->rows, at.block, at.offset, pages->kv_head,
+                   to + i * to_stride);
+  }
 }

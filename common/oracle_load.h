@@ -5,7 +5,7 @@
 #ifndef MLA_ORACLE_LOAD_H
 #define MLA_ORACLE_LOAD_H
 
-#include "mla/mla.h"
+#include "cache_rows.h"
 
 /* Work (multiply-adds or elements) below which threads cost more than they
    bring. */
@@ -38,16 +38,21 @@ double mla_sink_of(const mla_problem *problem, const mla_args *args,
 
 /* The paged keys or values of one request and kv head. */
 typedef struct mla_pages {
-  const mla_tensor *cache; /* [NB,BS,E] or [NB,BS,KVH,E] */
+  const mla_cache_rows *rows;
   const mla_tensor *table;
   int64_t request;
   int64_t kv_head;
 } mla_pages;
 
-/* Element offset of logical position j. Reads one entry of the table. */
-int64_t mla_page_offset(const mla_pages *pages, int64_t j);
-/* to[i][0..width) = position first + i; rows of `to` are to_stride apart. */
+typedef struct mla_block_place {
+  int64_t block, offset;
+} mla_block_place;
+
+/* Where logical position j lies. Reads one entry of the table. */
+mla_block_place mla_page_at(const mla_pages *pages, int64_t j);
+/* to[i][..] = position first + i, a whole entry; rows of `to` are to_stride
+   apart. */
 void mla_gather(double *to, int64_t to_stride, const mla_pages *pages,
-                int64_t first, int64_t count, int64_t width);
+                int64_t first, int64_t count);
 
 #endif

@@ -18,6 +18,7 @@ typedef struct prefill {
   int64_t latent, nope, rope, v;
   double *c;        /* [seq][latent] */
   double *pe;       /* [seq][rope] */
+  double *token;    /* [latent + rope] */
   double *k;        /* [seq][nope + rope] */
   double *value;    /* [seq][v] */
   double *kap, *nu; /* as in mla_keys, when budgets are wanted */
@@ -28,6 +29,7 @@ typedef struct prefill {
 static void release(prefill *x) {
   free(x->c);
   free(x->pe);
+  free(x->token);
   free(x->k);
   free(x->value);
   free(x->kap);
@@ -56,9 +58,10 @@ static mla_status reserve(prefill *x, mla_error *err) {
   int ok = cut_sequence(x);
   x->c = doubles(x->seq, x->latent);
   x->pe = doubles(x->seq, x->rope);
+  x->token = doubles(1, x->latent + x->rope);
   x->k = doubles(x->seq, x->nope + x->rope);
   x->value = doubles(x->seq, x->v);
-  ok = ok && x->c && x->pe && x->k && x->value;
+  ok = ok && x->c && x->pe && x->token && x->k && x->value;
   if (x->call->keep) {
     x->kap = doubles(x->seq, x->nope);
     x->nu = doubles(x->seq, x->v);
@@ -69,18 +72,28 @@ static mla_status reserve(prefill *x, mla_error *err) {
                   (long long)x->seq);
 }
 
+/* What the cache holds of the request, token by token. */
+static void load_context(prefill *x, const mla_group *group) {
+  const mla_attention *call = x->call;
+  mla_cache_rows rows =
+      mla_cache_rows_of(call->problem, call->args, MLA_T_CACHE,
+                        call->problem->q_dtype, call->dequant);
+  mla_pages pages = {&rows, mla_arg(call->args, MLA_T_BLOCK_TABLE),
+                     group->request, 0};
+  for (int64_t j = 0; j < x->context; j++) {
+    mla_gather(x->token, x->latent + x->rope, &pages, j, 1);
+    memcpy(x->c + j * x->latent, x->token, (size_t)x->latent * sizeof *x->c);
+    memcpy(x->pe + j * x->rope, x->token + x->latent,
+           (size_t)x->rope * sizeof *x->pe);
+  }
+}
+
 /* Latents and rope keys: from the cache, then from the step. */
 static void load_tokens(prefill *x, const mla_group *group) {
   const mla_args *args = x->call->args;
   const mla_tensor *kv_c = mla_arg(args, MLA_T_KV_C);
   const mla_tensor *k_pe = mla_arg(args, MLA_T_K_PE);
-  mla_pages pages = {mla_arg(args, MLA_T_CACHE),
-                     mla_arg(args, MLA_T_BLOCK_TABLE), group->request, 0};
-  for (int64_t j = 0; j < x->context; j++) {
-    int64_t at = mla_page_offset(&pages, j);
-    mla_load_row(x->c + j * x->latent, pages.cache, at, x->latent);
-    mla_load_row(x->pe + j * x->rope, pages.cache, at + x->latent, x->rope);
-  }
+  if (x->context) load_context(x, group);
   for (int64_t t = 0; t < group->queries; t++) {
     int64_t j = x->context + t, token = group->first_token + t;
     mla_load_row(x->c + j * x->latent, kv_c, mla_at1(kv_c, token), x->latent);

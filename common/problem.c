@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "mla/mla.h"
+#include "cache_layout.h"
 
 mla_problem mla_problem_init(mla_op op) {
   mla_problem problem;
@@ -53,43 +53,7 @@ int32_t mla_problem_kv_heads(const mla_problem *problem) {
   return problem->num_kv_heads ? problem->num_kv_heads : 1;
 }
 
-/* Codes, one f32 scale, and padding to 16 bytes. */
-static int64_t token_scaled(int64_t code_bytes) {
-  return (code_bytes + 4 + 15) / 16 * 16;
-}
-
-/* e4m3 latents, an f32 scale for every 128 of them, bf16 rope. */
-static int64_t ds_mla_entry(int64_t latent, int64_t rope) {
-  if (latent % 128 != 0) return 0;
-  return latent + latent / 128 * 4 + 2 * rope;
-}
-
-/* e4m3 values, bf16 rope, and a row of e8m0 scales (one for every 64 values)
-   padded to 8 bytes. */
-static int64_t fp8_584_entry(int64_t latent, int64_t rope) {
-  if (latent % 64 != 0) return 0;
-  return latent + 2 * rope + (latent / 64 + 7) / 8 * 8;
-}
-
 int64_t mla_problem_entry(const mla_problem *problem) {
-  /* head_dim is decode's; elsewhere it is ignored, whatever it holds. */
-  int64_t width = problem->op == MLA_OP_DECODE ? mla_problem_head_dim(problem)
-                                               : latent_width(problem);
-  int64_t latent = problem->kv_lora_rank;
-  int64_t rope = problem->qk_rope_head_dim;
-  switch (problem->cache_format) {
-    case MLA_CACHE_F64:
-    case MLA_CACHE_F32:
-    case MLA_CACHE_F16:
-    case MLA_CACHE_BF16:
-    case MLA_CACHE_FP8_E4M3:
-    case MLA_CACHE_FP8_E4M3FNUZ:
-    case MLA_CACHE_FP8_E5M2: return width;
-    case MLA_CACHE_FP8_DS_MLA: return ds_mla_entry(latent, rope);
-    case MLA_CACHE_FP8_584: return fp8_584_entry(latent, rope);
-    case MLA_CACHE_FP8_TOKEN:
-    case MLA_CACHE_INT8_TOKEN: return token_scaled(width);
-    case MLA_CACHE_INT4_TOKEN: return token_scaled((width + 1) / 2);
-    default: return 0;
-  }
+  mla_cache_layout layout = mla_cache_layout_of(problem);
+  return mla_cache_entry(&layout);
 }

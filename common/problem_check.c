@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "args_check.h"
-#include "dtype.h"
+#include "cache_layout.h"
 #include "error.h"
 #include "op_table.h"
 
@@ -70,6 +70,7 @@ static const uint32_t symbol_uses[MLA_S_COUNT] = {
     [MLA_S_LQ] = USES_Q_LORA,
     [MLA_S_HIDDEN] = USES_HIDDEN,
     [MLA_S_KVH] = USES_KV_HEADS,
+    [MLA_S_EV] = USES_V_DIM,
     [MLA_S_BS] = USES_BLOCK,
     [MLA_S_MK] = USES_Q_LORA,
     [MLA_S_MN] = USES_HIDDEN,
@@ -77,10 +78,6 @@ static const uint32_t symbol_uses[MLA_S_COUNT] = {
     [MLA_S_XTOPK] = USES_EXTRA_TOPK,
     [MLA_S_XBS] = USES_EXTRA_BLOCK,
 };
-
-static int is_packed(const mla_problem *p) {
-  return mla_format_dtype(p->cache_format) == MLA_DTYPE_NONE;
-}
 
 /* A head_dim or v_dim of 0 stands for sizes that are then in use. */
 static uint32_t with_defaults(uint32_t uses, const mla_problem *p) {
@@ -91,7 +88,8 @@ static uint32_t with_defaults(uint32_t uses, const mla_problem *p) {
 }
 
 static uint32_t entry_uses(const mla_problem *p) {
-  if (p->op == MLA_OP_DECODE && !is_packed(p)) return USES_HEAD_DIM;
+  if (p->op == MLA_OP_DECODE && !mla_cache_mixed(p->cache_format))
+    return USES_HEAD_DIM;
   return USES_LATENT | USES_ROPE;
 }
 
@@ -321,6 +319,7 @@ mla_status mla_problem_check(const mla_problem *p, mla_error *err) {
   if (st == MLA_OK) st = check_types(spec, p, err);
   if (st == MLA_OK) st = check_sizes(spec, p, err);
   if (st == MLA_OK) st = check_format(spec, p, err);
+  if (st == MLA_OK) st = mla_scales_check(p, err);
   if (st == MLA_OK) st = check_attention(spec, p, err);
   if (st == MLA_OK) st = mla_products_check(p, NULL, err);
   return st;

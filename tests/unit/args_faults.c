@@ -13,6 +13,11 @@
 #define PACKED MLA_OP_KV_WRITE, 0, MLA_CACHE_FP8_DS_MLA
 #define TOKEN MLA_OP_DECODE, 0, MLA_CACHE_INT8_TOKEN
 #define FP584 MLA_OP_DECODE, 0, MLA_CACHE_FP8_584
+#define LISTED \
+  MLA_OP_DECODE, MLA_SPARSE | MLA_EXTRA_CACHE | MLA_RETURN_LSE, MLA_CACHE_F32
+#define INDEX MLA_OP_INDEX, MLA_RETURN_LOGITS, MLA_CACHE_F32
+#define MAP MLA_OP_MAP_INDICES, 0, MLA_CACHE_NONE
+#define KEYS MLA_OP_KV_WRITE, 0, MLA_CACHE_FP8_INDEX
 #define HUGE_LENGTH ((int64_t)1 << 40)
 #define AT(member) offsetof(mla_limits, member)
 #define STARTS MLA_T_QUERY_START_LOC
@@ -109,6 +114,8 @@ const broken args_faults[] = {
     {READ, STRIDE, MLA_T_DST, 0, 11, "dst", {"11", "12", "overlap"}},
     {PACKED, STRIDE, MLA_T_CACHE, 1, 142, "cache", {"142", "fp8_ds_mla", "4"}},
     {FP584, STRIDE, MLA_T_CACHE, 1, 147, "cache", {"147", "fp8_584", "2"}},
+    {FP584, STRIDE, MLA_T_CACHE, 1, 148, "cache", {"148", "dense", "144"}},
+    {FP584, STRIDE, MLA_T_CACHE, 0, 574, "cache", {"574", "576"}},
     {DECODE, STRIDE, MLA_T_Q, 0, INT64_MAX, "q", {"9223372036854775807"}},
     {DECODE, STRIDE, MLA_T_CACHE, 0, INT64_MAX / 4, "cache", {"2^63 - 1"}},
     {DECODE, AT_END, MLA_T_Q, 0, 8, "q", {"480", "end of memory"}},
@@ -242,6 +249,36 @@ const broken args_faults[] = {
     {COPY, ELEMENT, MAPPING, 0, 7, "block_mapping", {"7", "0 to 6"}},
     {COPY, ELEMENT, MAPPING, 3, 6, "block_mapping", {"6", "0 to 5"}},
     {COPY, ELEMENT, MAPPING, 1, -1, "block_mapping", {"-1", "5"}},
+
+    /* sparse attention */
+    {LISTED, GIVEN, TABLE, MLA_T_INDICES, 0, "block_table", {"decode"}},
+    {DECODE, GIVEN, MLA_T_INDICES, LENS, 0, "indices", {"MLA_SPARSE"}},
+    {INDEX, NO_DATA, MLA_T_LOGITS, 0, 0, "logits", {"NULL", "index"}},
+    {KEYS, GIVEN, MLA_T_K_PE, MLA_T_KV_C, 0, "k_pe", {"kv_write"}},
+    {LISTED, SHAPE, MLA_T_INDICES, 1, 2, "indices", {"2", "topk is 3"}},
+    {LISTED, SHAPE, MLA_T_INDICES, 0, 4, "indices", {"4", "q has 5"}},
+    {LISTED, SHAPE, MLA_T_TOPK_LEN, 0, 6, "topk_len", {"6", "q has 5"}},
+    {LISTED, SHAPE, MLA_T_EXTRA_CACHE, 1, 4, "extra_cache", {"4", "5"}},
+    {LISTED, DTYPE, MLA_T_INDICES, 0, MLA_I64, "indices", {"i64", "i32"}},
+    {MAP, SHAPE, MLA_T_POSITIONS, 1, 4, "positions", {"4", "topk is 3"}},
+    {LISTED, LIMIT, 0, AT(num_blocks), 2, "cache", {"6", "2"}},
+    {MAP, LIMIT, 0, AT(max_query_len), 2, "query_start_loc", {"3", "2"}},
+    {KEYS, STRIDE, MLA_T_CACHE, 1, 136, "cache", {"136", "dense", "132"}},
+    {KEYS, SHIFT, MLA_T_CACHE, 0, 2, "cache", {"2", "4"}},
+    {LISTED, ELEMENT, MLA_T_TOPK_LEN, 1, 4, "topk_len", {"[1] is 4", "3"}},
+    {LISTED, ELEMENT, MLA_T_TOPK_LEN, 4, -1, "topk_len", {"[4] is -1", "0"}},
+    {LISTED,
+     ELEMENT,
+     MLA_T_EXTRA_TOPK_LEN,
+     0,
+     3,
+     "extra_topk_len",
+     {"[0] is 3", "extra_topk, 2"}},
+    {INDEX, ELEMENT, LENS, 0, -1, "seq_lens", {"[0] is -1"}},
+    {INDEX, ELEMENT, TABLE, 11, 6, "block_table", {"[2][3] is 6", "0 to 5"}},
+    {INDEX, SHAPE, MLA_T_LOGITS, 1, 15, "logits", {"15", "seq_lens[2] is 16"}},
+    {MAP, ELEMENT, STARTS, 2, 1, "query_start_loc", {"[2] is 1", "2"}},
+    {MAP, ELEMENT, STARTS, 3, 6, "query_start_loc", {"[3] is 6", "5 rows"}},
     {0, 0, 0, END, 0, 0, 0, NULL, {0}},
 };
 
@@ -282,6 +319,17 @@ const broken args_lawful[] = {
     {APART, STRIDE, MLA_T_CACHE, 2, 0, NULL, {0}},
     {PACKED, STRIDE, MLA_T_CACHE, 0, 576, NULL, {0}},
     {DECODE, ALIGN, MLA_T_Q, 0, 1, NULL, {0}},
+    /* lists and positions hold anything; a table of map_indices too */
+    {LISTED, NOTHING, 0, 0, 0, NULL, {0}},
+    {INDEX, NOTHING, 0, 0, 0, NULL, {0}},
+    {MAP, NOTHING, 0, 0, 0, NULL, {0}},
+    {KEYS, NOTHING, 0, 0, 0, NULL, {0}},
+    {LISTED, NO_DATA, MLA_T_TOPK_LEN, 0, 0, NULL, {0}},
+    {LISTED, NO_DATA, MLA_T_EXTRA_TOPK_LEN, 0, 0, NULL, {0}},
+    {LISTED, ELEMENT, MLA_T_INDICES, 0, INT32_MIN, NULL, {0}},
+    {LISTED, ELEMENT, MLA_T_EXTRA_INDICES, 1, INT32_MAX, NULL, {0}},
+    {MAP, ELEMENT, MLA_T_POSITIONS, 2, INT32_MAX, NULL, {0}},
+    {MAP, ELEMENT, TABLE, 0, -5, NULL, {0}},
     {0, 0, 0, END, 0, 0, 0, NULL, {0}},
 };
 

@@ -19,12 +19,17 @@ static mla_problem fixed_problem(int32_t op, uint64_t flags, int32_t format) {
   p.num_heads = 2;
   p.kv_lora_rank = packed ? 128 : 8;
   p.qk_nope_head_dim = 6;
-  p.qk_rope_head_dim = 4;
+  p.qk_rope_head_dim = format == MLA_CACHE_FP8_INDEX ? 0 : 4;
   p.v_head_dim = 5;
   p.q_lora_rank = 6;
   p.hidden_size = 10;
   p.block_size = 4;
+  p.topk = 3;
+  p.extra_topk = 2;
+  p.extra_block_size = 5;
   p.scale = 0.25;
+  p.k_scale = 0.5;
+  p.v_scale = 2;
   return p;
 }
 
@@ -52,6 +57,8 @@ static int64_t length_of(int sym, const mla_problem *p) {
     case MLA_S_COPIES: return 2;
     case MLA_S_GATHERED: return 9;
     case MLA_S_PARTS: return 2;
+    case MLA_S_NBX: return 3;
+    case MLA_S_LOGITS: return 16;
     default: return mla_sym_value(sym, p);
   }
 }
@@ -66,6 +73,7 @@ static void fill_index(const mla_problem *p, int slot, const mla_tensor *t) {
   static const int64_t alone[] = {2, 0, 3}, context[] = {6, 3, 4};
   static const int64_t gathered[] = {0, 4, 4, 9}, first[] = {3, 0, 1};
   static const int64_t slots[] = {0, -1, 23, 7}, copies[] = {0, 5, 6, 1};
+  static const int64_t listed[] = {3, 0, 1, 2, 3}, extra[] = {0, 2, 1, 0, 2};
   static const int64_t table[] = {5, 0,  3,  -7, /* 10 positions */
                                   5, -7, -7, -7, /* 3 in prefill's context */
                                   5, 0,  3,  2};
@@ -81,6 +89,8 @@ static void fill_index(const mla_problem *p, int slot, const mla_tensor *t) {
     case MLA_T_SLOT_MAPPING: put_all(t, slots); break;
     case MLA_T_BLOCK_MAPPING: put_all(t, copies); break;
     case MLA_T_BLOCK_TABLE: put_all(t, table); break;
+    case MLA_T_TOPK_LEN: put_all(t, listed); break;
+    case MLA_T_EXTRA_TOPK_LEN: put_all(t, extra); break;
     default: break;
   }
 }

@@ -24,13 +24,13 @@ static void check_names(name_fn name, value_fn value, int32_t first,
 }
 
 START_TEST(every_value_has_a_name) {
-  check_names(mla_op_name, mla_op_from_name, MLA_OP_KV_WRITE, MLA_OP_MATMUL,
-              MLA_OP_NONE);
+  check_names(mla_op_name, mla_op_from_name, MLA_OP_KV_WRITE,
+              MLA_OP_MAP_INDICES, MLA_OP_NONE);
   check_names(mla_slot_name, mla_slot_from_name, MLA_T_Q, MLA_T_COUNT - 1, -1);
   check_names(mla_dtype_name, mla_dtype_from_name, MLA_F64, MLA_I64,
               MLA_DTYPE_NONE);
   check_names(mla_format_name, mla_format_from_name, MLA_CACHE_F64,
-              MLA_CACHE_INT4_TOKEN, MLA_CACHE_NONE);
+              MLA_CACHE_FP8_INDEX, MLA_CACHE_NONE);
 }
 END_TEST
 

@@ -62,8 +62,8 @@ static const struct {
     {"OUTPUT_SCALE", MLA_OUTPUT_SCALE, 0, MLA_F32, MLA_F32, MLA_CACHE_F32},
     {"q_dtype", 0, 0, MLA_FP8_E4M3, MLA_F32, MLA_CACHE_F32},
     {"out_dtype", 0, 0, MLA_F32, MLA_I8, MLA_CACHE_F32},
-    {"cache_format", 0, 0, MLA_F32, MLA_F32, MLA_CACHE_FP8_E4M3},
-    {"cache_format", 0, 0, MLA_F32, MLA_F32, MLA_CACHE_INT4_TOKEN},
+    {"cache_format", 0, 0, MLA_F16, MLA_F16, MLA_CACHE_FP8_DS_MLA},
+    {"cache_format", 0, 0, MLA_F16, MLA_F16, MLA_CACHE_FP8_584},
     {"cache_format", 0, 0, MLA_BF16, MLA_BF16, MLA_CACHE_F16},
     {"cache_format", 0, 0, MLA_F16, MLA_F16, MLA_CACHE_F32},
 };

@@ -326,7 +326,8 @@ START_TEST(what_is_not_served_is_refused_with_the_field) {
   fixture_init(&f, MLA_OP_DECODE);
   sizes(&f, MLA_CAUSAL);
   fixture_decode(&f, ragged, 0);
-  f.problem.cache_format = MLA_CACHE_FP8_DS_MLA;
+  f.problem.q_dtype = MLA_BF16;
+  f.problem.cache_format = MLA_CACHE_F16;
   ck_assert_int_eq(mla_oracle_run(&f.problem, &f.limits, &f.args, &err),
                    MLA_UNSUPPORTED);
   ck_assert_str_eq(err.field, "cache_format");

@@ -36,6 +36,16 @@ typedef struct fault {
 #define MATMUL MLA_OP_MATMUL, 0, MLA_CACHE_NONE
 #define PACKED MLA_OP_DECODE, 0, MLA_CACHE_FP8_DS_MLA
 #define FP584 MLA_OP_KV_READ, 0, MLA_CACHE_FP8_584
+#define FP8 MLA_OP_DECODE, 0, MLA_CACHE_FP8_E4M3
+#define FP8_WRITE MLA_OP_KV_WRITE, 0, MLA_CACHE_FP8_E5M2
+#define FP8_READ MLA_OP_KV_READ, 0, MLA_CACHE_FP8_E4M3FNUZ
+#define FP8_CONTEXT MLA_OP_PREFILL, MLA_CONTEXT, MLA_CACHE_FP8_E4M3
+#define FP8_APART MLA_OP_DECODE, MLA_SEPARATE_V, MLA_CACHE_FP8_E4M3
+#define DS_APART MLA_OP_DECODE, MLA_SEPARATE_V, MLA_CACHE_FP8_DS_MLA
+#define KEYS MLA_OP_KV_WRITE, 0, MLA_CACHE_FP8_INDEX
+#define LISTED MLA_OP_DECODE, MLA_SPARSE | MLA_EXTRA_CACHE, MLA_CACHE_BF16
+#define INDEX MLA_OP_INDEX, MLA_RETURN_LOGITS, MLA_CACHE_FP8_INDEX
+#define MAP MLA_OP_MAP_INDICES, 0, MLA_CACHE_NONE
 #define BIT(n) ((double)((uint64_t)1 << (n)))
 
 static const fault problem_faults[] = {
@@ -58,6 +68,10 @@ static const fault problem_faults[] = {
     {MATMUL, FLAGS, P(flags), BIT(1), "flags", {"MLA_RETURN_LSE", "matmul"}},
     {ABSORB, FLAGS, P(flags), BIT(6), "flags", {"MLA_BATCH_INVARIANT"}},
     {READ, FLAGS, P(flags), BIT(10), "flags", {"MLA_OUTPUT_SCALE"}},
+    {DECODE, FLAGS, P(flags), BIT(12), "flags", {"MLA_EXTRA_CACHE needs"}},
+    {LISTED, FLAGS, P(flags), BIT(0), "flags", {"MLA_CAUSAL", "MLA_SPARSE"}},
+    {PREFILL, FLAGS, P(flags), BIT(11), "flags", {"MLA_SPARSE", "prefill"}},
+    {INDEX, FLAGS, P(flags), BIT(0), "flags", {"MLA_CAUSAL", "index"}},
 
     /* types and formats */
     {DECODE, I32, P(q_dtype), 0, "q_dtype", {"0", "1 to 7"}},
@@ -72,6 +86,21 @@ static const fault problem_faults[] = {
     {CONTEXT, I32, P(cache_format), -3, "cache_format", {"-3"}},
     {PACKED, I32, P(kv_lora_rank), 64, "kv_lora_rank", {"64", "128"}},
     {FP584, I32, P(kv_lora_rank), 100, "kv_lora_rank", {"100", "of 64"}},
+    {KEYS, I32, P(kv_lora_rank), 126, "cache_format", {"of 4", "126"}},
+    {KEYS, I32, P(qk_rope_head_dim), 4, "cache_format", {"no rope part", "4"}},
+    {INDEX, I32, P(head_dim), 30, "cache_format", {"fp8_index", "of 4", "30"}},
+    {INDEX,
+     I32,
+     P(cache_format),
+     MLA_CACHE_FP8_584,
+     "cache_format",
+     {"fp8_584", "plain or fp8_index"}},
+    {PACKED,
+     I32,
+     P(cache_format),
+     MLA_CACHE_FP8_INDEX,
+     "cache_format",
+     {"fp8_index", "index keys", "decode"}},
 
     /* sizes in use */
     {DECODE, I32, P(num_heads), 0, "num_heads", {"0", "1", "decode"}},
@@ -92,12 +121,44 @@ static const fault problem_faults[] = {
     {PREFILL, I32, P(v_head_dim), 0, "v_head_dim", {"0", "1"}},
     {CONTEXT, I32, P(block_size), -1, "block_size", {"-1", "1"}},
     {MERGE, I32, P(v_head_dim), -1, "v_head_dim", {"-1", "1", "merge"}},
-    {WRITE, I32, P(qk_rope_head_dim), 0, "qk_rope_head_dim", {"0", "1"}},
+    {WRITE, I32, P(qk_rope_head_dim), -1, "qk_rope_head_dim", {"-1", "0"}},
+    {PREFILL, I32, P(qk_rope_head_dim), 0, "qk_rope_head_dim", {"0", "1"}},
     {FUSED, I32, P(q_lora_rank), 0, "q_lora_rank", {"0", "1"}},
     {FUSED, I32, P(hidden_size), 0, "hidden_size", {"0", "1"}},
     {MATMUL, I32, P(q_lora_rank), 0, "q_lora_rank", {"0", "1", "matmul"}},
     {MATMUL, I32, P(hidden_size), -8, "hidden_size", {"-8", "1"}},
     {DECODE, I32, P(kv_lora_rank), INT32_MAX, "kv_lora_rank", {"2147483647"}},
+
+    /* scales of caches and weights */
+    {FP8, F64, P(k_scale), 0, "k_scale", {"0", "fp8_e4m3"}},
+    {FP8, F64, P(k_scale), NAN, "k_scale", {"nan", "fp8_e4m3"}},
+    {FP8, F64, P(k_scale), INFINITY, "k_scale", {"inf"}},
+    {FP8, F64, P(k_scale), -0.5, "k_scale", {"-0.5", "more than 0"}},
+    {FP8, F64, P(k_scale), 1e-50, "k_scale", {"1e-50", "f32"}},
+    {FP8, F64, P(k_scale), 1e39, "k_scale", {"1e+39", "f32"}},
+    {FP8_WRITE, F64, P(k_scale), 0, "k_scale", {"0", "fp8_e5m2"}},
+    {FP8_READ, F64, P(k_scale), NAN, "k_scale", {"nan", "fp8_e4m3fnuz"}},
+    {FP8_CONTEXT, F64, P(k_scale), 0, "k_scale", {"0", "fp8_e4m3"}},
+    {FP8_APART, F64, P(k_scale), 0, "k_scale", {"0"}},
+    {FP8_APART, F64, P(v_scale), 0, "v_scale", {"0", "fp8_e4m3"}},
+    {FP8_APART, F64, P(v_scale), NAN, "v_scale", {"nan"}},
+    {DS_APART, I32, P(num_kv_heads), 1, "cache_format", {"fp8_ds_mla"}},
+    {WRITE, FLAGS, P(flags), BIT(13), "flags", {"MLA_SCALE_POW2", "f32"}},
+    {ABSORB, FLAGS, P(flags), BIT(15), "weight_dtype", {"f32", "fp8_e4m3"}},
+    {ABSORB,
+     I32,
+     P(weight_dtype),
+     MLA_FP8_E4M3,
+     "flags",
+     {"fp8_e4m3", "MLA_BLOCK_SCALED"}},
+
+    {LISTED, I32, P(topk), 0, "topk", {"0", "1", "decode"}},
+    {LISTED, I32, P(extra_topk), -3, "extra_topk", {"-3", "1"}},
+    {LISTED, I32, P(extra_block_size), 0, "extra_block_size", {"0", "1"}},
+    {INDEX, I32, P(topk), -1, "topk", {"-1", "1", "index"}},
+    {INDEX, I32, P(head_dim), -4, "head_dim", {"-4", "0"}},
+    {MAP, I32, P(topk), 0, "topk", {"0", "1", "map_indices"}},
+    {MAP, I32, P(block_size), 0, "block_size", {"0", "1"}},
 
     /* scale, cap, window */
     {DECODE, F64, P(scale), 0, "scale", {"0", "more than 0"}},
@@ -126,12 +187,18 @@ static const fault limit_faults[] = {
     {READ, I64, L(tokens), 0, "tokens", {"0", "1"}},
     {MERGE, I64, L(parts), 0, "parts", {"0", "1"}},
     {MATMUL, I64, L(tokens), 0, "tokens", {"0", "1"}},
+    {LISTED, I64, L(tokens), 0, "tokens", {"0", "1"}},
+    {LISTED, I64, L(num_blocks), 0, "num_blocks", {"0", "1"}},
+    {INDEX, I64, L(max_seq_len), 0, "max_seq_len", {"0", "1", "index"}},
+    {MAP, I64, L(max_query_len), 0, "max_query_len", {"0", "1"}},
+    {MAP, I64, L(table_width), 0, "table_width", {"0", "1"}},
     /* products that do not fit */
     {DECODE, I64, L(tokens), BIT(60), "q", {"2^63 - 1"}},
     {DECODE, I64, L(num_blocks), BIT(58), "cache", {"num_blocks"}},
     {DECODE, I64, L(requests), BIT(62), "block_table", {"2^63 - 1"}},
     {DECODE, I64, L(table_width), BIT(61), "block_table", {"table_width"}},
     {MERGE, I64, L(parts), BIT(59), "parts", {"2^63 - 1"}},
+    {INDEX, I64, L(max_seq_len), BIT(60), "logits", {"positions"}},
 };
 #define COUNT(a) ((int)(sizeof(a) / sizeof(a)[0]))
 
@@ -229,6 +296,41 @@ START_TEST(widths_replace_ranks) {
 }
 END_TEST
 
+/* Index keys have no rope part; a table's lengths are none of a list's. */
+START_TEST(sparse_attention_asks_for_no_more) {
+  static const struct {
+    int32_t op, format;
+    uint64_t flags;
+  } lawful[] = {
+      {MLA_OP_KV_WRITE, MLA_CACHE_FP8_INDEX, 0},
+      {MLA_OP_KV_READ, MLA_CACHE_FP8_INDEX, 0},
+      {MLA_OP_KV_COPY, MLA_CACHE_FP8_INDEX, 0},
+      {MLA_OP_INDEX, MLA_CACHE_FP8_INDEX, 0},
+      {MLA_OP_INDEX, MLA_CACHE_BF16, MLA_RETURN_LOGITS},
+      {MLA_OP_MAP_INDICES, MLA_CACHE_NONE, 0},
+      {MLA_OP_DECODE, MLA_CACHE_BF16, MLA_SPARSE},
+  };
+  for (int i = 0; i < COUNT(lawful); i++) {
+    mla_error err = mla_error_init();
+    fixed_step *step =
+        fixed_step_new(lawful[i].op, lawful[i].flags, lawful[i].format);
+    mla_problem *p = &step->problem;
+    p->extra_topk = p->extra_block_size = -1;
+    if (p->op != MLA_OP_DECODE) p->qk_rope_head_dim = 0;
+    if (p->op == MLA_OP_INDEX) p->head_dim = 16;
+    if (p->op == MLA_OP_DECODE)
+      step->limits.requests = step->limits.max_query_len =
+          step->limits.max_seq_len = step->limits.table_width = 0;
+    if (p->op == MLA_OP_MAP_INDICES)
+      step->limits.max_seq_len = step->limits.num_blocks = 0;
+    ck_assert_msg(mla_problem_check(p, &err) == MLA_OK, "%s", err.message);
+    ck_assert_msg(mla_limits_check(p, &step->limits, &err) == MLA_OK, "%s",
+                  err.message);
+    fixed_step_free(step);
+  }
+}
+END_TEST
+
 /* Known, and refused by backends, not by the rules. */
 START_TEST(refused_features_are_lawful) {
   mla_error err = mla_error_init();
@@ -291,6 +393,7 @@ int main(void) {
   tcase_add_loop_test(tests, bad_limits_are_told, 0, COUNT(limit_faults));
   tcase_add_test(tests, unused_members_are_ignored);
   tcase_add_test(tests, widths_replace_ranks);
+  tcase_add_test(tests, sparse_attention_asks_for_no_more);
   tcase_add_test(tests, refused_features_are_lawful);
   tcase_add_test(tests, hints_are_checked);
   tcase_add_test(tests, huge_weights_overflow);
