@@ -1,0 +1,82 @@
+#!/bin/sh
+# What the levels of the CPU backend that this machine runs are worth:
+#   tests/device/judge_cpu.sh BUILD_FOLDER [OUT_FOLDER, else $OUT] [MINUTES]
+# For each: its unit tests' kernels, the full profile (the reference computes
+# once, for the first level), and the benchmark on one and on all cores, alone
+# on the machine. OUT gets summary.txt and logs.tar.gz. Below 8 minutes on 16
+# cores of Sapphire Rapids; what would take longer is cut off, and said so.
+set -u
+build=${1:?build folder}
+out=${2:-${OUT:?folder for the results}}
+minutes=${3:-8}
+mlacheck=$build/tools/mlacheck
+bench=$build/tests/bench/bench_cpu
+summary=$out/summary.txt
+threads=$(nproc)
+start=$(date +%s)
+logs=$(mktemp -d)
+mkdir -p "$out"
+
+left() { # seconds of all that may be used, at most $1 of them
+  rest=$((start + minutes * 60 - $(date +%s)))
+  [ $rest -lt "$1" ] || rest=$1
+  [ $rest -gt 1 ] || rest=1
+  echo $rest
+}
+
+levels=
+for level in portable avx2 avx512 avx512_bf16 amx neon neon_bf16; do
+  if "$mlacheck" info --cpu-mask $level >"$logs/info.txt" 2>&1; then
+    levels="$levels $level"
+  fi
+done
+{
+  lscpu | grep -E 'Model name|^CPU\(s\)|Thread|L1d|L2|L3'
+  grep -o -w -E 'avx512[a-z_0-9]*|amx_[a-z_0-9]*' /proc/cpuinfo | sort -u | xargs
+  echo "levels:$levels"
+} >"$summary" 2>&1
+
+kernels=$build/tests/unit/test_cpu_kernels
+if [ -x "$kernels" ]; then
+  "$kernels" >"$logs/kernels.txt" 2>&1
+  echo "test_cpu_kernels: exit $?" >>"$summary"
+fi
+
+judge() { # LEVEL
+  begin=$(date +%s)
+  OMP_NUM_THREADS=4 timeout "$(left 240)" "$mlacheck" run --backend cpu \
+    --cpu-mask "$1" --profile full --expected "$kept" >"$logs/full-$1.txt" 2>&1
+  status=$?
+  echo "full, $1: exit $status, $(($(date +%s) - begin)) s," \
+    "$(tail -n 1 "$logs/full-$1.txt")" >>"$summary"
+}
+
+# Speed first: it wants the machine for itself.
+for level in $levels; do
+  [ "$level" != portable ] || continue
+  for n in 1 "$threads"; do
+    OMP_PROC_BIND=close OMP_PLACES=cores timeout "$(left 60)" "$bench" \
+      --isa "$level" --threads "$n" --seconds 0.5 >"$logs/bench-$level-$n.txt" 2>&1
+    status=$?
+    {
+      echo "--- $level, $n threads: exit $status"
+      cat "$logs/bench-$level-$n.txt"
+    } >>"$summary"
+  done
+done
+
+kept=$(mktemp -d)
+first=yes
+for level in $levels; do
+  if [ $first = yes ]; then
+    judge "$level"
+    first=no
+  else
+    judge "$level" &
+  fi
+done
+wait
+tar -C "$logs" -czf "$out/logs.tar.gz" .
+rm -rf "$kept" "$logs"
+echo "all: $(($(date +%s) - start)) s" >>"$summary"
+cat "$summary"
