@@ -186,6 +186,7 @@ static mla_status check_bounds(const mla_limits *l, const mla_dims *dims,
       {MLA_S_W, "table_width", l->table_width},
       {MLA_S_NB, "num_blocks", l->num_blocks},
       {MLA_S_NBS, "num_blocks", l->num_blocks},
+      {MLA_S_NBX, "num_blocks", l->num_blocks},
       {MLA_S_PARTS, "parts", l->parts},
   };
   for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {

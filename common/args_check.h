@@ -47,4 +47,15 @@ mla_status mla_lengths_check(const mla_problem *problem,
                              const int32_t *seq_lens, int64_t requests,
                              int64_t tokens, mla_error *err);
 
+/* query_start_loc alone, where an operation has no seq_lens. */
+mla_status mla_starts_check(const mla_limits *limits,
+                            const int32_t *query_start_loc, int64_t requests,
+                            int64_t tokens, mla_error *err);
+
+/* args_check_sparse.c: the lengths of sparse decode's lists; that index's
+   logits have room for every position. */
+mla_status mla_lists_check(const mla_problem *problem, const mla_args *args,
+                           mla_error *err);
+mla_status mla_logits_check(const mla_args *args, mla_error *err);
+
 #endif

@@ -49,14 +49,20 @@ static mla_status check_prefill_length(const mla_problem *p, int64_t b,
   return MLA_OK;
 }
 
+static mla_status check_rows(const mla_limits *l, int64_t b, int32_t rows,
+                             mla_error *err) {
+  if (rows <= l->max_query_len) return MLA_OK;
+  return mla_fail(err, MLA_INVALID_ARGUMENT, "query_start_loc",
+                  "query_start_loc gives request %lld %d rows, but "
+                  "limits.max_query_len is %lld",
+                  (long long)b, rows, (long long)l->max_query_len);
+}
+
 static mla_status check_request(const mla_problem *p, const mla_limits *l,
                                 int64_t b, int32_t rows, int32_t length,
                                 mla_error *err) {
-  if (rows > l->max_query_len)
-    return mla_fail(err, MLA_INVALID_ARGUMENT, "query_start_loc",
-                    "query_start_loc gives request %lld %d rows, but "
-                    "limits.max_query_len is %lld",
-                    (long long)b, rows, (long long)l->max_query_len);
+  mla_status st = check_rows(l, b, rows, err);
+  if (st != MLA_OK) return st;
   if (length < 0)
     return mla_fail(err, MLA_INVALID_ARGUMENT, "seq_lens",
                     "seq_lens[%lld] is %d, at least 0", (long long)b, length);
@@ -79,6 +85,17 @@ mla_status mla_lengths_check(const mla_problem *problem,
     st = check_request(problem, limits, b,
                        query_start_loc[b + 1] - query_start_loc[b], seq_lens[b],
                        err);
+  return st;
+}
+
+mla_status mla_starts_check(const mla_limits *limits,
+                            const int32_t *query_start_loc, int64_t requests,
+                            int64_t tokens, mla_error *err) {
+  mla_status st =
+      check_offsets("query_start_loc", query_start_loc, requests, tokens, err);
+  for (int64_t b = 0; st == MLA_OK && b < requests; b++)
+    st =
+        check_rows(limits, b, query_start_loc[b + 1] - query_start_loc[b], err);
   return st;
 }
 
@@ -206,6 +223,19 @@ static mla_status check_copies(const mla_args *args, const mla_dims *dims,
   return MLA_OK;
 }
 
+static mla_status check_index(const mla_problem *p, const mla_limits *l,
+                              const mla_args *args, const mla_dims *dims,
+                              mla_error *err) {
+  mla_status st = check_attention(p, l, args, dims, err);
+  return st == MLA_OK ? mla_logits_check(args, err) : st;
+}
+
+static mla_status check_map(const mla_limits *l, const mla_args *args,
+                            const mla_dims *dims, mla_error *err) {
+  return mla_starts_check(l, mla_given(args, MLA_T_QUERY_START_LOC)->data,
+                          dims->value[MLA_S_B], dims->value[MLA_S_N], err);
+}
+
 mla_status mla_contents_check(const mla_problem *problem,
                               const mla_limits *limits, const mla_args *args,
                               const mla_dims *dims, mla_error *err) {
@@ -215,7 +245,11 @@ mla_status mla_contents_check(const mla_problem *problem,
     case MLA_OP_KV_COPY: return check_copies(args, dims, err);
     case MLA_OP_DECODE:
     case MLA_OP_PREFILL:
-      return check_attention(problem, limits, args, dims, err);
+      return problem->flags & MLA_SPARSE
+                 ? mla_lists_check(problem, args, err)
+                 : check_attention(problem, limits, args, dims, err);
+    case MLA_OP_INDEX: return check_index(problem, limits, args, dims, err);
+    case MLA_OP_MAP_INDICES: return check_map(limits, args, dims, err);
     default: return MLA_OK;
   }
 }

@@ -74,14 +74,17 @@ static mla_status check_products(const mla_problem *p, const mla_limits *l,
   value[MLA_S_B] = l->requests;
   value[MLA_S_B1] = l->requests + (l->requests < INT64_MAX);
   value[MLA_S_W] = l->table_width;
-  value[MLA_S_NB] = value[MLA_S_NBS] = l->num_blocks;
+  value[MLA_S_NB] = value[MLA_S_NBS] = value[MLA_S_NBX] = l->num_blocks;
+  value[MLA_S_LOGITS] = l->max_seq_len;
   value[MLA_S_PARTS] = l->parts;
   return mla_products_check(p, value, err);
 }
 
 static mla_status check_hints(const mla_op_spec *spec, const mla_problem *p,
                               const mla_limits *l, mla_error *err) {
-  if (!has_slot(spec, p, MLA_T_QUERY_START_LOC)) return MLA_OK;
+  if (!has_slot(spec, p, MLA_T_QUERY_START_LOC) ||
+      !has_slot(spec, p, MLA_T_SEQ_LENS))
+    return MLA_OK;
   if (!l->seq_lens && !l->query_start_loc) return MLA_OK;
   if (!l->seq_lens || !l->query_start_loc)
     return mla_fail(err, MLA_INVALID_ARGUMENT,

@@ -306,14 +306,14 @@ static const mla_slot_spec index_slots[] = {
      {MLA_S_NB, MLA_S_BS, MLA_S_E},
      0,
      0},
-    {MLA_T_INDEX_WEIGHTS, IN, MLA_TYPE_F32, 0, 2, {MLA_S_N, MLA_S_H}, 0, 0},
+    {MLA_T_INDEX_WEIGHTS, IN, MLA_TYPE_REAL, 0, 2, {MLA_S_N, MLA_S_H}, 0, 0},
     {MLA_T_BLOCK_TABLE, IN, MLA_TYPE_I32, 0, 2, {MLA_S_B, MLA_S_W}, 0, 0},
     {MLA_T_SEQ_LENS, IN, MLA_TYPE_I32, 0, 1, {MLA_S_B}, 0, 0},
     {MLA_T_QUERY_START_LOC, IN, MLA_TYPE_I32, 0, 1, {MLA_S_B1}, 0, 0},
     {MLA_T_POSITIONS, OUT, MLA_TYPE_I32, 0, 2, {MLA_S_N, MLA_S_TOPK}, 0, 0},
     {MLA_T_LOGITS,
      OUT,
-     MLA_TYPE_F32,
+     MLA_TYPE_REAL,
      0,
      2,
      {MLA_S_N, MLA_S_LOGITS},
@@ -357,9 +357,15 @@ const mla_op_spec *mla_op_spec_of(int32_t op) {
   return NULL;
 }
 
+/* Index keys are written without a rope part, and so without k_pe. */
+static int has_no_width(const mla_slot_spec *slot, const mla_problem *problem) {
+  return problem->op == MLA_OP_KV_WRITE && slot->slot == MLA_T_K_PE &&
+         problem->qk_rope_head_dim == 0;
+}
+
 int mla_slot_applies(const mla_slot_spec *slot, const mla_problem *problem) {
   return (problem->flags & slot->need) == slot->need &&
-         !(problem->flags & slot->unless);
+         !(problem->flags & slot->unless) && !has_no_width(slot, problem);
 }
 
 int32_t mla_slot_dtype(const mla_slot_spec *slot, const mla_problem *problem) {

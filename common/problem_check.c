@@ -10,6 +10,7 @@
 
 #include "args_check.h"
 #include "cache_layout.h"
+#include "dtype.h"
 #include "error.h"
 #include "op_table.h"
 
@@ -79,6 +80,10 @@ static const uint32_t symbol_uses[MLA_S_COUNT] = {
     [MLA_S_XBS] = USES_EXTRA_BLOCK,
 };
 
+static int is_packed(const mla_problem *p) {
+  return mla_format_dtype(p->cache_format) == MLA_DTYPE_NONE;
+}
+
 /* A head_dim or v_dim of 0 stands for sizes that are then in use. */
 static uint32_t with_defaults(uint32_t uses, const mla_problem *p) {
   if ((uses & USES_HEAD_DIM) && p->head_dim == 0)
@@ -88,13 +93,15 @@ static uint32_t with_defaults(uint32_t uses, const mla_problem *p) {
 }
 
 static uint32_t entry_uses(const mla_problem *p) {
+  if (p->op == MLA_OP_INDEX) return USES_HEAD_DIM;
   if (p->op == MLA_OP_DECODE && !mla_cache_mixed(p->cache_format))
     return USES_HEAD_DIM;
   return USES_LATENT | USES_ROPE;
 }
 
 static uint32_t members_used(const mla_op_spec *spec, const mla_problem *p) {
-  uint32_t uses = 0;
+  /* The pages of a table whose cache is not there. */
+  uint32_t uses = p->op == MLA_OP_MAP_INDICES ? USES_BLOCK : 0;
   for (int32_t i = 0; i < spec->slot_count; i++) {
     const mla_slot_spec *slot = &spec->slots[i];
     if (!mla_slot_applies(slot, p)) continue;
@@ -105,12 +112,20 @@ static uint32_t members_used(const mla_op_spec *spec, const mla_problem *p) {
   return with_defaults(uses, p);
 }
 
+/* Index keys are latents without a rope part. */
+static int32_t least_of(int member, const mla_problem *p) {
+  uint32_t use = (uint32_t)1 << member;
+  int keys = p->op == MLA_OP_KV_WRITE || p->op == MLA_OP_KV_READ ||
+             p->op == MLA_OP_KV_COPY || p->op == MLA_OP_INDEX;
+  return (use & HAS_DEFAULT) || (use == USES_ROPE && keys) ? 0 : 1;
+}
+
 static mla_status check_sizes(const mla_op_spec *spec, const mla_problem *p,
                               mla_error *err) {
   uint32_t uses = members_used(spec, p);
   for (int i = 0; i < MEMBERS; i++) {
     int32_t value = *(const int32_t *)((const char *)p + members[i].offset);
-    int32_t least = HAS_DEFAULT >> i & 1 ? 0 : 1;
+    int32_t least = least_of(i, p);
     if ((uses >> i & 1) && value < least)
       return mla_fail(err, MLA_INVALID_ARGUMENT, members[i].name,
                       "%s is %d, at least %d for %s", members[i].name, value,
@@ -197,6 +212,33 @@ static mla_status check_types(const mla_op_spec *spec, const mla_problem *p,
   return MLA_OK;
 }
 
+/* Scales follow a block's keys: whole words keep them aligned. */
+static int fits_index_format(const mla_problem *p) {
+  if (p->op == MLA_OP_INDEX) return mla_problem_head_dim(p) % 4 == 0;
+  return p->kv_lora_rank % 4 == 0 && p->qk_rope_head_dim == 0;
+}
+
+static mla_status check_index_format(const mla_problem *p, mla_error *err) {
+  int is_index = p->cache_format == MLA_CACHE_FP8_INDEX;
+  const char *name = mla_format_name(p->cache_format);
+  if (is_index && (p->op == MLA_OP_DECODE || p->op == MLA_OP_PREFILL))
+    return mla_fail(err, MLA_INVALID_ARGUMENT, "cache_format",
+                    "cache_format is %s, which holds index keys, but %s reads "
+                    "latents",
+                    name, mla_op_name(p->op));
+  if (is_index && !fits_index_format(p))
+    return mla_fail(err, MLA_INVALID_ARGUMENT, "cache_format",
+                    "cache_format is %s: a key is a multiple of 4 values wide "
+                    "and has no rope part, but kv_lora_rank is %d, "
+                    "qk_rope_head_dim %d, head_dim %d",
+                    name, p->kv_lora_rank, p->qk_rope_head_dim, p->head_dim);
+  if (p->op == MLA_OP_INDEX && !is_index && is_packed(p))
+    return mla_fail(err, MLA_INVALID_ARGUMENT, "cache_format",
+                    "cache_format is %s, but index keys are plain or %s", name,
+                    mla_format_name(MLA_CACHE_FP8_INDEX));
+  return MLA_OK;
+}
+
 static mla_status check_format(const mla_op_spec *spec, const mla_problem *p,
                                mla_error *err) {
   if (!uses_type(spec, p, MLA_TYPE_CACHE)) return MLA_OK;
@@ -204,6 +246,8 @@ static mla_status check_format(const mla_op_spec *spec, const mla_problem *p,
     return mla_fail(err, MLA_INVALID_ARGUMENT, "cache_format",
                     "cache_format is %d, known are %d to %d", p->cache_format,
                     MLA_CACHE_F64, MLA_CACHE_FP8_INDEX);
+  mla_status st = check_index_format(p, err);
+  if (st != MLA_OK) return st;
   if (mla_problem_entry(p) <= 0)
     return mla_fail(err, MLA_INVALID_ARGUMENT, "kv_lora_rank",
                     "kv_lora_rank is %d, cache_format %s needs a multiple of "
@@ -260,10 +304,25 @@ static mla_status check_shared_head(const mla_problem *p, mla_error *err) {
   return MLA_OK;
 }
 
+/* The list of slots decides what a row sees. */
+static mla_status check_sparse(const mla_problem *p, mla_error *err) {
+  unsigned long long flags = (unsigned long long)p->flags;
+  if ((p->flags & MLA_EXTRA_CACHE) && !(p->flags & MLA_SPARSE))
+    return mla_fail(err, MLA_INVALID_ARGUMENT, "flags",
+                    "flags is 0x%llx; MLA_EXTRA_CACHE needs MLA_SPARSE", flags);
+  if ((p->flags & MLA_SPARSE) && (p->flags & MLA_CAUSAL))
+    return mla_fail(err, MLA_INVALID_ARGUMENT, "flags",
+                    "flags is 0x%llx; with MLA_SPARSE the list decides what a "
+                    "row sees, and MLA_CAUSAL means nothing",
+                    flags);
+  return MLA_OK;
+}
+
 static mla_status check_attention(const mla_op_spec *spec, const mla_problem *p,
                                   mla_error *err) {
   if (!(spec->flags & MLA_CAUSAL)) return MLA_OK; /* not attention */
   mla_status st = check_scale(p, err);
+  if (st == MLA_OK) st = check_sparse(p, err);
   if (st != MLA_OK || !(spec->flags & MLA_SEPARATE_V)) return st;
   return p->flags & MLA_SEPARATE_V ? check_separate_heads(p, err)
                                    : check_shared_head(p, err);

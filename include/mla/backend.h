@@ -183,7 +183,7 @@ typedef enum mla_op {
  * sink f32; slot_mapping, block_mapping i64; every other index tensor i32;
  * q-like tensors q_dtype; weights weight_dtype; outputs out_dtype (kv_read's
  * dst too); cache by its format. The reference also takes f64 where f32 stands
- * if q_dtype is f64 (lse, part_lses, sink).
+ * if q_dtype is f64 (lse, part_lses, sink, index_weights, logits).
  */
 typedef enum mla_slot {
   MLA_T_Q = 0,
