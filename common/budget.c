@@ -6,6 +6,7 @@
 #define LAMBDA 6.0 /* independent roundings, in standard deviations */
 #define MU 3.0     /* roundings of P and of up-projected K and V */
 #define F32_ROUNDOFF 0x1p-24
+#define F32_NORMAL 0x1p-126 /* the smallest */
 
 static double or_f32(double u) {
   return u > 0 ? u : F32_ROUNDOFF;
@@ -32,6 +33,13 @@ static double eta(int32_t dtype, const mla_roundoffs *u) {
   return u->flushes ? mla_smallest_normal(dtype) : mla_half_subnormal(dtype);
 }
 
+/* A sum of so many terms whose partial sums are subnormal in f32: each rounds
+   to a multiple of 2^-149, or is flushed. */
+static double underflow(double terms, const mla_roundoffs *u) {
+  if (u->flushes) return terms * F32_NORMAL;
+  return (LAMBDA * mla_sqrt(terms) + terms / 8) * u->acc * F32_NORMAL;
+}
+
 /* Subnormal P in f16: rounded to multiples of 2^-24, or flushed. */
 static double f16_range(const mla_roundoffs *u) {
   if (!u->p_is_f16) return 0;
@@ -53,7 +61,7 @@ static double out_element(const mla_row_sink *rows, const mla_row_terms *t,
   x += 2 * u->acc * root_n * (wide(rows, MLA_WIDE_M, at) + out);
   x += LAMBDA * u->acc * (t->rise * a + t->sink * out);
   x += (u->p + mla_unit_roundoff(dtype) + 4 * u->acc) * out + eta(dtype, u);
-  x += f16_range(u) * wide(rows, MLA_WIDE_G, at);
+  x += f16_range(u) * wide(rows, MLA_WIDE_G, at) + underflow(t->n, u);
   if (u->flushes) x += wide(rows, MLA_WIDE_Z, at);
   if (!prefill) return x;
   double r1 = wide(rows, MLA_WIDE_R1, at) + out * t->keep * t->r1;
@@ -105,7 +113,8 @@ double mla_budget_product(double y, double norm, double flushed, int64_t depth,
   double x = LAMBDA * u->acc * mla_sqrt(k) * norm;
   x += k / 8 * u->acc * mla_fabs(y);
   x += (mla_unit_roundoff(out_dtype) + 4 * u->acc) * mla_fabs(y);
-  return x + eta(out_dtype, u) + (u->flushes ? flushed : 0);
+  x += eta(out_dtype, u) + underflow(k, u);
+  return u->flushes ? x + flushed : x;
 }
 
 double mla_budget_move(double y, int32_t from, int32_t to,

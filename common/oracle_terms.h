@@ -17,7 +17,7 @@ typedef enum mla_wide {
   MLA_WIDE_G,       /* e^(m - lse) sum of |v| over e^(s - m) < 2^-14 */
   MLA_WIDE_Z,       /* what flushing subnormal operands may change */
   MLA_WIDE_DECODE,  /* decode and merge end here; prefill goes on: */
-  MLA_WIDE_R1 = MLA_WIDE_DECODE, /* ||p r' v|| / u_mid */
+  MLA_WIDE_R1 = MLA_WIDE_DECODE, /* ||p r' v|| / u_mid, and subnormal v */
   MLA_WIDE_R2,                   /* ||p r'' v|| / u_acc */
   MLA_WIDE_NU,                   /* sqrt(L) ||p nu|| */
   MLA_WIDE_PREFILL

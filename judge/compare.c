@@ -56,14 +56,25 @@ static int lse_may_be_positive(const comparison *c, double expected,
          mla_isinf(expected) < 0 && mla_isinf(got) > 0;
 }
 
+/* Is the infinity what storing a value within the budget gives? */
+static int may_overflow(const comparison *c, double expected, double got,
+                        double budget) {
+  if (mla_isinf(expected) || !mla_isinf(got)) return 0;
+  double edge = got > 0 ? expected + budget : expected - budget;
+  return mla_round_to(c->t->dtype, edge) == got;
+}
+
 static double judge_value(const comparison *c, double expected, double got,
                           double budget) {
   if (mla_isnan(expected) || mla_isnan(got))
     return mla_isnan(expected) && mla_isnan(got) ? 0 : mla_inf();
   if (lse_may_be_positive(c, expected, got)) return 0;
-  if (mla_isinf(expected) || mla_isinf(got))
-    return mla_isinf(expected) == mla_isinf(got) ? 0 : mla_inf();
   if (c->o->compare == MLA_COMPARE_BITS) budget = 0;
+  if (mla_isinf(expected) || mla_isinf(got))
+    return mla_isinf(expected) == mla_isinf(got) ||
+                   may_overflow(c, expected, got, budget)
+               ? 0
+               : mla_inf();
   if (c->o->compare != MLA_COMPARE_BUDGET)
     return mla_round_to(c->t->dtype, expected - budget) <= got &&
                    got <= mla_round_to(c->t->dtype, expected + budget)
@@ -72,11 +83,11 @@ static double judge_value(const comparison *c, double expected, double got,
   return ratio_of(mla_fabs(got - expected), budget);
 }
 
-static void add_metrics(comparison *c, double expected, double got) {
+static void add_metrics(comparison *c, double expected, double got, int bad) {
   mla_output_verdict *o = c->o;
   if (mla_isnan(expected) || mla_isinf(expected)) return;
   if (mla_isnan(got) || mla_isinf(got)) {
-    o->not_finite++;
+    o->not_finite += bad;
     return;
   }
   double error = mla_fabs(got - expected), size = mla_fabs(expected);
@@ -104,7 +115,7 @@ static void take_value(comparison *c, const int64_t *index, double expected,
   double ratio = judge_value(c, expected, got, budget);
   int bad = !(ratio <= 1); /* a NaN ratio is bad */
   c->o->checked++;
-  add_metrics(c, expected, got);
+  add_metrics(c, expected, got, bad);
   keep_worst(c, index, ratio, expected, got, budget);
   int unwritten = is_poison(c, offset); /* look_at_all marks those */
   if (!bad && !unwritten) return;

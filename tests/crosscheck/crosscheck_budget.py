@@ -96,12 +96,13 @@ class PrefillKeys:
         self.c = case.draw("kv_c", (tokens, latent), amplitude=kv)
         self.pe = case.draw("k_pe", (tokens, rope), amplitude=kv)
         self.nope, self.width = nope, nope + rope
+        self.dtype = case.dtype
 
     def row(self, _request, head, first, n, q, options):
         c, pe = self.c[first : first + n], self.pe[first : first + n]
         w_k, w_v = self.w[head, : self.nope], self.w[head, self.nope :]
         row = Row(q, np.concatenate([c @ w_k.T, pe], 1), c @ w_v.T, **options)
-        row.up_project(self.nope, c, w_k, w_v)
+        row.up_project(self.nope, c, w_k, w_v, self.dtype)
         return row
 
 

@@ -12,6 +12,13 @@ import numpy as np
 ROUNDOFF = {"f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8}
 ETA = {"f32": 2.0**-150, "f16": 2.0**-25, "bf16": 2.0**-134}
 LAMBDA, MU = 6.0, 3.0
+NORMAL = 2.0**-126
+SMALLEST = {"f64": 0.0, "f32": NORMAL, "f16": 2.0**-14, "bf16": NORMAL}
+
+
+def underflow(terms, u):
+    """Partial sums that are subnormal in f32."""
+    return (LAMBDA * np.sqrt(terms) + terms / 8) * u.acc * NORMAL
 
 
 class Arithmetic:
@@ -51,8 +58,9 @@ class Row:
         bins = np.floor((self.m - s) * 2**9)
         self.bin = np.unique(bins, return_inverse=True)[1].reshape(-1)
 
-    def up_project(self, nope, c, w_k, w_v):
+    def up_project(self, nope, c, w_k, w_v, dtype):
         """c[n,l]; the rows of W that made the first `nope` of k, and v."""
+        self.tiny = SMALLEST[dtype]
         latent = c.shape[1]
         k = self.k[:, :nope]
         q2 = self.q[:nope] ** 2
@@ -81,12 +89,14 @@ class Row:
         x += 2 * u.acc * np.sqrt(self.n) * (m + out)
         x += LAMBDA * u.acc * (out * self.sink + self.rise * a)
         x += (u.p + ROUNDOFF[dtype] + 4 * u.acc) * out + ETA[dtype]
+        x += underflow(self.n, u)
         if u.p == ROUNDOFF["f16"]:
             light = abs(v[self.e < 2.0**-14]).sum(0)
             x += 2.0**-25 * self.keep / self.e.sum() * light
         if self.up:
             r1, r2, nu = self.up
             x += MU * u.mid * (self.norm(pv * r1[:, None]) + a)
+            x += MU * u.mid * self.keep * self.tiny
             x += MU * u.mid * out * self.norm(p * r1)
             x += LAMBDA * u.acc * self.norm(pv * r2[:, None])
             x += LAMBDA * u.acc * out * self.norm(p * r2)
@@ -128,4 +138,4 @@ def product_budget(a, b, u, dtype):
     y = a @ b.T
     x = 6 * u.acc * np.sqrt(depth) * np.sqrt((a**2) @ (b**2).T)
     x += depth / 8 * u.acc * abs(y) + (ROUNDOFF[dtype] + 4 * u.acc) * abs(y)
-    return y, x + ETA[dtype]
+    return y, x + ETA[dtype] + underflow(depth, u)

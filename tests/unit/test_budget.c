@@ -367,6 +367,39 @@ START_TEST(merge_budgets_are_the_formula) {
 }
 END_TEST
 
+/* Sums that are subnormal in f32 round to multiples of 2^-149, each time. */
+START_TEST(subnormal_sums_round_each_time) {
+  enum { K = 66, N = 400 };
+  mla_numerics numerics = {0};
+  double budget[N], worst = 0;
+  fixture f;
+  fixture_init(&f, MLA_OP_MATMUL);
+  f.problem.out_dtype = MLA_F32;
+  f.problem.q_lora_rank = K;
+  f.problem.hidden_size = N;
+  fixture_tensor(&f, MLA_T_A, MLA_F32, 0, 1, K, 0, 0);
+  fixture_tensor(&f, MLA_T_B, MLA_F32, 0, N, K, 0, 0);
+  fixture_tensor(&f, MLA_T_OUT, MLA_F32, 0, 1, N, 0, 0);
+  fixture_bell(&f, MLA_T_A, 0x1p-131);
+  fixture_bell(&f, MLA_T_B, 0x1p-3);
+  mla_expected *x = fixture_expect(&f, NULL);
+  mla_expected_budget(x, 0, &numerics, budget);
+  for (int n = 0; n < N; n++) {
+    float sum = 0;
+    for (int k = 0; k < K; k++)
+      sum = fmaf((float)fixture_get(&f, MLA_T_A, k),
+                 (float)fixture_get(&f, MLA_T_B, n * K + k), sum);
+    double error = fabs((double)sum - mla_expected_at(x, 0).value[n]);
+    worst = fmax(worst, error / budget[n]);
+    ck_assert_double_le(budget[n], 64 * 0x1p-150);
+  }
+  ck_assert_double_le(worst, 1);
+  ck_assert_double_gt(worst, 0.1);
+  mla_expected_free(x);
+  fixture_free(&f);
+}
+END_TEST
+
 /* A kernel in f32 that takes the sink into its maximum: e^(lse - sink) alone
    errs by as much as the rounding of 60.2, which no other term allows. */
 START_TEST(a_sink_far_above_the_lse_rounds) {
@@ -453,6 +486,7 @@ int main(void) {
   tcase_add_loop_test(tests, attention_budgets_are_the_formula, 0, VARIANTS);
   tcase_add_test(tests, product_budgets_are_the_formula);
   tcase_add_loop_test(tests, merge_budgets_are_the_formula, 0, 4);
+  tcase_add_test(tests, subnormal_sums_round_each_time);
   tcase_add_test(tests, a_sink_far_above_the_lse_rounds);
   tcase_add_test(tests, declared_flushing_is_allowed_what_it_may_move);
   tcase_add_test(tests, zeros_read_as_f32);

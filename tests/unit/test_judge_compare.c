@@ -181,6 +181,21 @@ START_TEST(nan_and_infinity_never_pass) {
 }
 END_TEST
 
+/* Values beyond f16 round to its infinity, of their own sign. */
+START_TEST(what_overflows_is_infinite) {
+  bench b = begin("matmul:f32:m2,n5,k9,out=f16,dist=big", MLA_T_OUT);
+  ck_assert(judged(&b));
+  ck_assert_int_eq(b.o.not_finite, 0);
+  double right = get(&b, 0, 1, 0);
+  ck_assert(mla_isinf(right));
+  put(&b, 0, 1, 0, -right);
+  ck_assert(!judged(&b));
+  put(&b, 0, 1, 0, right > 0 ? 65504 : -65504);
+  ck_assert(!judged(&b));
+  finish(&b);
+}
+END_TEST
+
 START_TEST(an_expected_nan_must_be_one) {
   bench b = begin("merge:f32:n3,h3,s3,v8,dist=nan", MLA_T_OUT);
   ck_assert(mla_isnan(get(&b, 0, 0, 0)));
@@ -316,6 +331,7 @@ int main(void) {
   tcase_add_test(tcase, a_head_is_named_as_one);
   tcase_add_test(tcase, the_budget_is_the_line);
   tcase_add_test(tcase, nan_and_infinity_never_pass);
+  tcase_add_test(tcase, what_overflows_is_infinite);
   tcase_add_test(tcase, an_expected_nan_must_be_one);
   tcase_add_test(tcase, what_was_not_written_shows);
   tcase_add_test(tcase, gaps_and_padding_rows_stay);
