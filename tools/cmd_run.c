@@ -33,11 +33,11 @@ static const char help[] =
     "  --seed N           another seed for all data made from names\n"
     "how\n"
     "  --expected DIR     keep the reference's answers there, and use them\n"
-    "  --json FILE        also write the verdict as JSON (-: to stdout only)\n"
     "  --no-shrink        leave failing cases as large as they are\n"
     "  --repro DIR        write each failure there as one file that --vectors\n"
     "                     reads: inputs, expected, got, versions\n"
     "  -v                 a line for every case, and all figures\n"
+    "what is written\n" REPORT_HELP
     "\n"
     "A profile is a claim: a case that it requires and the backend does not\n"
     "support is a failure. With --only the claim is as narrow as the pattern.\n"
@@ -47,8 +47,9 @@ static const char help[] =
 
 typedef struct run_options {
   target target;
-  const char *profile, *keep, *json, *repro;
+  const char *profile, *keep, *repro;
   text_list only, cases, vectors;
+  report_options reports;
   uint64_t seed;
   int verbose, no_shrink, help;
 } run_options;
@@ -70,7 +71,7 @@ static int read_options(int argc, char **argv, run_options *o) {
       {"--vectors", OPTION_LIST, &o->vectors},
       {"--seed", OPTION_COUNT, &o->seed},
       {"--expected", OPTION_TEXT, &o->keep},
-      {"--json", OPTION_TEXT, &o->json},
+      REPORT_OPTIONS(&o->reports),
       {"--no-shrink", OPTION_FLAG, &o->no_shrink},
       {"--repro", OPTION_TEXT, &o->repro},
       {"-v", OPTION_FLAG, &o->verbose},
@@ -151,22 +152,21 @@ static void judge_all(run_state *run, const run_options *o, int text) {
 
 static int judge(const run_options *o, const mla_docket *docket) {
   char rerun[1024];
-  int json_only = o->json && strcmp(o->json, "-") == 0;
+  int text = !reports_take_stdout(&o->reports);
   size_t count = (size_t)mla_docket_count(docket);
   rerun_line(o, rerun, sizeof rerun);
-  run_state run = {&o->target, o->profile, rerun, o->only.count > 0,
-                   o->verbose, docket,     NULL,  0};
+  run_state run = {&o->target, o->profile, rerun, &o->only, o->only.count > 0,
+                   o->verbose, docket,     NULL,  0,        &o->reports};
   run.record = calloc(count + 1, sizeof *run.record);
   if (!run.record) {
     fprintf(stderr, "mlacheck run: no memory for %zu verdicts\n", count);
     return EXIT_ENVIRONMENT;
   }
-  if (!json_only) report_text_begin(&run);
-  judge_all(&run, o, !json_only);
-  if (!json_only) report_text_end(&run);
+  if (text) report_text_begin(&run);
+  judge_all(&run, o, text);
+  if (text) report_text_end(&run);
   run_sums sums = run_sum(&run);
-  int code = run_exit_code(&run, &sums);
-  if (o->json && !report_json(&run, o->json)) code = EXIT_ENVIRONMENT;
+  int code = reports_write(&run, "run", run_exit_code(&run, &sums));
   free(run.record);
   return code;
 }
@@ -186,9 +186,11 @@ int cmd_run(int argc, char **argv) {
     code = EXIT_ENVIRONMENT;
   if (code == EXIT_SATISFIED && o.repro && !folder_make("run", o.repro))
     code = EXIT_ENVIRONMENT;
+  if (code == EXIT_SATISFIED) code = reports_open("run", &o.reports);
   if (code == EXIT_SATISFIED) code = target_open("run", &o.target);
   if (code == EXIT_SATISFIED) code = judge(&o, docket);
   target_close(&o.target);
+  reports_close(&o.reports);
   mla_docket_free(docket);
   return code;
 }

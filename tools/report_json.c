@@ -1,16 +1,16 @@
 /*
  * report_json.c - a run for programs (golden/schema/report-1.schema.json).
  */
-#include <cjson/cJSON.h>
+#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "expect.h"
 #include "explain.h"
-#include "file_text.h"
 #include "options.h"
-#include "report.h"
+#include "report_model.h"
+#include "text_buffer.h"
 
 /* JSON has no infinity: what is not finite goes as a word. */
 static void add_real(cJSON *to, const char *name, double value) {
@@ -24,8 +24,31 @@ static void add_real(cJSON *to, const char *name, double value) {
     cJSON_AddNumberToObject(to, name, value);
 }
 
+/* What a backend says of itself may be any bytes; JSON is UTF-8. */
 static void add_text(cJSON *to, const char *name, const char *text) {
-  if (text && *text) cJSON_AddStringToObject(to, name, text);
+  if (!text || !*text) return;
+  char *clean = text_utf8(text);
+  if (clean) cJSON_AddStringToObject(to, name, clean);
+  free(clean);
+}
+
+static void add_digest(cJSON *to, const char *name, uint64_t digest) {
+  char text[20];
+  snprintf(text, sizeof text, "%016llx", (unsigned long long)digest);
+  cJSON_AddStringToObject(to, name, text);
+}
+
+/* A picture of where the wrong values lie: bad_map.h. */
+static void add_map(cJSON *to, const mla_output_verdict *o) {
+  if (o->map.rows == 0) return;
+  cJSON *map = cJSON_AddObjectToObject(to, "map");
+  add_text(map, "axes", o->axes);
+  cJSON *cells = cJSON_AddArrayToObject(map, "cells");
+  for (int32_t r = 0; r < o->map.rows; r++) {
+    char row[MLA_MAP_COLS + 1];
+    snprintf(row, sizeof row, "%.*s", (int)o->map.cols, o->map.cell[r]);
+    cJSON_AddItemToArray(cells, cJSON_CreateString(row));
+  }
 }
 
 static cJSON *output_json(const mla_output_verdict *o) {
@@ -51,6 +74,11 @@ static cJSON *output_json(const mla_output_verdict *o) {
     add_real(json, "got", o->got);
     add_real(json, "budget", o->budget);
   }
+  cJSON *shape = cJSON_AddArrayToObject(json, "shape");
+  for (int32_t a = 0; a < o->rank; a++)
+    cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)o->shape[a]));
+  add_digest(json, "digest", o->digest);
+  add_map(json, o);
   add_text(json, "at", o->at);
   add_text(json, "where", o->where);
   add_text(json, "outside", o->outside);
@@ -114,6 +142,32 @@ static void add_look(cJSON *json, const mla_record *r) {
   cJSON_AddNumberToObject(to, "of", (double)look->of);
 }
 
+static void add_printed(cJSON *json, const char *name,
+                        void (*print)(FILE *, const run_state *, int32_t),
+                        const run_state *run, int32_t i) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *to = open_memstream(&text, &size);
+  if (!to) return;
+  print(to, run, i);
+  if (fclose(to) == 0) add_text(json, name, text);
+  free(text);
+}
+
+/* What is printed of a failure, to be shown by others. */
+static void add_failure(cJSON *json, const run_state *run, int32_t i) {
+  const mla_waiver *waiver = run_waiver(run, i);
+  if (waiver) {
+    cJSON *to = cJSON_AddObjectToObject(json, "waived");
+    add_text(to, "link", waiver->link);
+    add_text(to, "reason", waiver->reason);
+    add_text(to, "until", waiver->until);
+  }
+  if (!run_is_bad(run, i) && !waiver) return;
+  add_printed(json, "rerun", report_rerun, run, i);
+  add_printed(json, "text", report_failure, run, i);
+}
+
 static cJSON *record_json(const run_state *run, int32_t i) {
   static const char *const kinds[] = {"case", "stored", "invalid", "truth"};
   const mla_item *item = mla_docket_at(run->docket, i);
@@ -132,6 +186,7 @@ static cJSON *record_json(const run_state *run, int32_t i) {
   add_text(json, "kernel", v->kernel);
   add_text(json, "fences", v->fences);
   add_look(json, r);
+  add_failure(json, run, i);
   if (item->kind == MLA_ITEM_TRUTH) {
     add_truth(json, &r->truth);
     return json;
@@ -144,15 +199,13 @@ static cJSON *record_json(const run_state *run, int32_t i) {
 }
 
 static void add_target(cJSON *json, const run_state *run) {
-  const mla_backend *b = mla_device_backend(run->target->device);
+  const mla_backend *b = run_backend(run);
   mla_device_info info;
-  memset(&info, 0, sizeof info);
-  info.size = (uint32_t)sizeof info;
   cJSON *backend = cJSON_AddObjectToObject(json, "backend");
   add_text(backend, "name", b->name);
   add_text(backend, "version", b->version);
   add_text(backend, "description", b->description);
-  if (mla_device_describe(run->target->device, &info, NULL) != MLA_OK) return;
+  if (!run_device(run, &info)) return;
   cJSON *device = cJSON_AddObjectToObject(json, "device");
   cJSON_AddNumberToObject(device, "index", (double)run->target->index);
   add_text(device, "name", info.name);
@@ -171,40 +224,90 @@ static void add_sums(cJSON *json, const run_state *run) {
   cJSON_AddNumberToObject(sums, "bad_vectors", s.bad_vectors);
   cJSON_AddNumberToObject(sums, "unsupported", s.unsupported);
   cJSON_AddNumberToObject(sums, "unsupported_required", s.unsupported_required);
+  cJSON_AddNumberToObject(sums, "waived", s.waived);
   cJSON_AddNumberToObject(json, "exit", run_exit_code(run, &s));
 }
 
-static cJSON *run_json(const run_state *run) {
+/* What made this tool; nothing of the machine's owner. */
+static void add_environment(cJSON *json) {
+  cJSON *to = cJSON_AddObjectToObject(json, "environment");
+  char text[64];
+  const uint16_t one = 1;
+  unsigned char first;
+  memcpy(&first, &one, 1);
+  snprintf(text, sizeof text, "%d.%d", MLA_ABI_MAJOR, MLA_ABI_MINOR);
+  add_text(to, "interface", text);
+#if defined(__clang__)
+  add_text(to, "compiler", "clang " __clang_version__);
+#elif defined(__GNUC__)
+  add_text(to, "compiler", "gcc " __VERSION__);
+#endif
+#if defined(__x86_64__)
+  add_text(to, "machine", "x86_64");
+#elif defined(__i386__)
+  add_text(to, "machine", "i686");
+#elif defined(__aarch64__)
+  add_text(to, "machine", "aarch64");
+#elif defined(__riscv)
+  add_text(to, "machine", "riscv");
+#elif defined(__powerpc64__)
+  add_text(to, "machine", "powerpc64");
+#elif defined(__s390x__)
+  add_text(to, "machine", "s390x");
+#endif
+  add_text(to, "byte_order", first ? "little" : "big");
+}
+
+static void add_stale(cJSON *json, const run_state *run) {
+  cJSON *list = cJSON_AddArrayToObject(json, "stale_waivers");
+  for (int32_t i = 0; run->reports && i < run->reports->known.count; i++) {
+    const mla_waiver *w = &run->reports->known.entry[i];
+    if (!run_is_stale(run, i)) continue;
+    cJSON *to = cJSON_CreateObject();
+    cJSON_AddItemToArray(list, to);
+    cJSON_AddNumberToObject(to, "entry", i + 1);
+    add_text(to, "case", w->pattern);
+    add_text(to, "class", w->cls);
+    add_text(to, "link", w->link);
+    if (w->expired) add_text(to, "expired", w->until);
+  }
+}
+
+static void add_claim(cJSON *json, const run_state *run) {
+  if (!run->claim) return;
+  add_text(json, "profile", run->claim);
+  cJSON_AddBoolToObject(json, "restricted", run->restricted);
+  cJSON *only = cJSON_AddArrayToObject(json, "only");
+  for (int32_t i = 0; run->only && i < run->only->count; i++) {
+    char *clean = text_utf8(run->only->value[i]);
+    if (clean) cJSON_AddItemToArray(only, cJSON_CreateString(clean));
+    free(clean);
+  }
+}
+
+cJSON *report_model(const run_state *run) {
   cJSON *json = cJSON_CreateObject();
   add_text(json, "format", "mla-report");
   cJSON_AddNumberToObject(json, "version", 1);
   add_text(json, "libmla", mla_version());
   add_text(json, "reference", MLA_REFERENCE_NAME);
+  add_environment(json);
   add_target(json, run);
-  if (run->claim) {
-    add_text(json, "profile", run->claim);
-    cJSON_AddBoolToObject(json, "restricted", run->restricted);
-  }
+  add_claim(json, run);
   add_sums(json, run);
+  add_stale(json, run);
   cJSON *cases = cJSON_AddArrayToObject(json, "cases");
   for (int32_t i = 0; i < run->done; i++)
     cJSON_AddItemToArray(cases, record_json(run, i));
   return json;
 }
 
-int report_json(const run_state *run, const char *path) {
-  mla_error err = mla_error_init();
-  cJSON *json = run_json(run);
-  char *text = json ? cJSON_Print(json) : NULL;
-  int ok = text != NULL;
-  if (ok && strcmp(path, "-") == 0)
-    ok = puts(text) >= 0;
-  else if (ok)
-    ok = mla_file_write(path, text, strlen(text), &err) == MLA_OK;
-  if (!ok)
-    fprintf(stderr, "mlacheck run: %s\n",
-            err.message[0] ? err.message : "no memory for the JSON report");
+/* cJSON's own memory may not be malloc's; with a line end, as a file has. */
+char *report_json_text(const cJSON *model) {
+  text_buffer b = {NULL, 0, 0, 0};
+  char *text = model ? cJSON_Print(model) : NULL;
+  if (!text) return NULL;
+  text_add(&b, "%s\n", text);
   cJSON_free(text);
-  cJSON_Delete(json);
-  return ok;
+  return text_take(&b);
 }

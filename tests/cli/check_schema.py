@@ -118,6 +118,12 @@ class Schema:
             for i, item in enumerate(value):
                 yield from self.faults(item, wanted, f"{at}[{i}]")
 
+    def rule_anyOf(self, value, wanted, at, _):
+        tries = [list(self.faults(value, part, at)) for part in wanted]
+        if all(tries):
+            yield f"{at}: none of {len(wanted)} forms: " + "; ".join(
+                min(tries, key=len)[:3])
+
     def rule_oneOf(self, value, wanted, at, _):
         tries = [list(self.faults(value, part, at)) for part in wanted]
         if sum(not faults for faults in tries) != 1:
