@@ -117,6 +117,17 @@ double mla_budget_product(double y, double norm, double flushed, int64_t depth,
   return u->flushes ? x + flushed : x;
 }
 
+double mla_budget_logit(double y, double scores, double sums, double flushed,
+                        int64_t dim, int64_t heads, int32_t dtype,
+                        const mla_roundoffs *u) {
+  double d = (double)dim, h = (double)heads, size = mla_fabs(y);
+  if (mla_isinf(y)) return 0; /* a position that is not seen */
+  double x = LAMBDA * u->acc * (mla_sqrt(d) * scores + mla_sqrt(h) * sums);
+  x += (d + h) / 8 * u->acc * size;
+  x += (mla_unit_roundoff(dtype) + 4 * u->acc) * size;
+  return x + eta(dtype, u) + (u->flushes ? flushed : 0);
+}
+
 double mla_budget_move(double y, int32_t from, int32_t to,
                        const mla_roundoffs *u) {
   double x = from == to ? 0 : mla_unit_roundoff(to) * mla_fabs(y) + eta(to, u);

@@ -32,6 +32,11 @@ void mla_budget_lse(const mla_row_sink *rows, int64_t count, int base2,
    = sum |a b| over subnormal a or b. */
 double mla_budget_product(double y, double norm, double flushed, int64_t depth,
                           int32_t out_dtype, const mla_roundoffs *u);
+/* A logit of index: y the value, `scores` the root of sum over heads of
+   (w |q k|)^2, `sums` that of sum (w relu(q.k))^2, dim the width of a key. */
+double mla_budget_logit(double y, double scores, double sums, double flushed,
+                        int64_t dim, int64_t heads, int32_t dtype,
+                        const mla_roundoffs *u);
 /* A value that is only moved, from one type to another. */
 double mla_budget_move(double y, int32_t from, int32_t to,
                        const mla_roundoffs *u);

@@ -9,6 +9,7 @@
 #include "error.h"
 #include "op_table.h"
 #include "oracle_attention.h"
+#include "oracle_index.h"
 #include "oracle_kv.h"
 #include "oracle_merge_op.h"
 #include "oracle_output.h"
@@ -64,6 +65,26 @@ static mla_status run_kv(const mla_problem *problem, const mla_limits *limits,
   return mla_oracle_kv(problem, args, MLA_DEQUANT_ROUND_PRODUCT, err);
 }
 
+static mla_status run_index(const mla_problem *problem,
+                            const mla_limits *limits, const mla_args *args,
+                            mla_error *err) {
+  mla_index_call call = {0};
+  (void)limits;
+  call.problem = problem;
+  call.args = args;
+  call.rows = mla_attention_tokens(args);
+  return mla_oracle_index(&call, err);
+}
+
+static mla_status run_map_indices(const mla_problem *problem,
+                                  const mla_limits *limits,
+                                  const mla_args *args, mla_error *err) {
+  (void)limits;
+  (void)err;
+  mla_oracle_map_indices(problem, args, mla_map_tokens(args), NULL, NULL);
+  return MLA_OK;
+}
+
 static const struct {
   int32_t op;
   run_function run;
@@ -73,6 +94,7 @@ static const struct {
     {MLA_OP_Q_ABSORB, run_product}, {MLA_OP_V_EXPAND, run_product},
     {MLA_OP_DECODE, run_decode},    {MLA_OP_PREFILL, run_prefill},
     {MLA_OP_MERGE, run_merge},      {MLA_OP_MATMUL, run_product},
+    {MLA_OP_INDEX, run_index},      {MLA_OP_MAP_INDICES, run_map_indices},
 };
 #define OPERATIONS (sizeof operations / sizeof operations[0])
 
@@ -116,15 +138,17 @@ static const char *flag_refusal(const mla_problem *p, const char **field) {
   if (p->flags & MLA_ALIBI) return "flags: MLA_ALIBI is not served";
   if (p->flags & MLA_OUTPUT_SCALE)
     return "flags: MLA_OUTPUT_SCALE is not served";
-  if (p->flags & (MLA_SPARSE | MLA_BLOCK_SCALED))
-    return "flags: sparse attention and scaled weights are not served";
+  if (p->flags & MLA_BLOCK_SCALED)
+    return "flags: scaled weights are not served";
+  if ((p->flags & MLA_SPARSE) && (p->flags & MLA_SEPARATE_V))
+    return "flags: MLA_SPARSE is not served with MLA_SEPARATE_V";
   return NULL;
 }
 
 /* Products of 16-bit queries are with keys of their own type, or with what
    codes are rounded to; the bf16 values beside codes are not rounded. */
 static const char *mixed_refusal(const mla_problem *p, const char **field) {
-  int reads_cache = p->op == MLA_OP_DECODE ||
+  int reads_cache = p->op == MLA_OP_DECODE || p->op == MLA_OP_INDEX ||
                     (p->op == MLA_OP_PREFILL && (p->flags & MLA_CONTEXT));
   if (!reads_cache || p->q_dtype == MLA_F64 || p->q_dtype == MLA_F32)
     return NULL;

@@ -84,6 +84,16 @@ void mla_expected_budget(const mla_expected *expected, int32_t i,
                          const mla_numerics *numerics, double *budget);
 
 /*
+ * index: the expected positions are the reference's choice, one of several
+ * that may be right. A choice is judged by the logits behind it: [rows of
+ * positions][width], -infinity where a row does not see a position; and by
+ * their allowed errors, budget[rows][width]. NULL for other operations.
+ */
+const double *mla_expected_logits(const mla_expected *expected, int64_t *width);
+void mla_expected_logits_budget(const mla_expected *expected,
+                                const mla_numerics *numerics, double *budget);
+
+/*
  * The arrays an expectation consists of, to keep it in a file and restore it:
  * array k has a stable name; data is NULL past the last.
  */

@@ -18,6 +18,8 @@ int64_t mla_attention_requests(const mla_args *args) {
 }
 
 int64_t mla_attention_tokens(const mla_args *args) {
+  const mla_tensor *lists = mla_arg(args, MLA_T_INDICES);
+  if (lists) return lists->shape[0];
   return mla_index1(mla_arg(args, MLA_T_QUERY_START_LOC),
                     mla_attention_requests(args));
 }

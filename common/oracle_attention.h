@@ -31,7 +31,8 @@ typedef struct mla_group {
   int64_t first_head, heads;
 } mla_group;
 
-int64_t mla_attention_tokens(const mla_args *args); /* query_start_loc[B] */
+/* Tokens with rows: query_start_loc[B]; with a list of slots, all. */
+int64_t mla_attention_tokens(const mla_args *args);
 int64_t mla_attention_requests(const mla_args *args);
 mla_group mla_attention_request(const mla_args *args, int64_t request);
 /* Some row of the group is to be computed. */
@@ -45,6 +46,22 @@ mla_status mla_attention_group(const mla_attention *call,
                                const mla_group *group, const mla_keys *keys,
                                int64_t parts, const int64_t *cut,
                                mla_error *err);
+
+/* Memory for the keys of a request, and where they are cut into parts. */
+typedef struct mla_keyroom {
+  double *k, *v; /* v: NULL when values are the front of the keys */
+  int64_t *cut;
+  int64_t parts;
+} mla_keyroom;
+
+/* Room for `most` keys of decode, and the keys' description around it. Free
+   it, whatever is returned. */
+mla_status mla_keyroom_take(mla_keyroom *room, const mla_problem *problem,
+                            int64_t most, mla_keys *keys, mla_error *err);
+void mla_keyroom_free(mla_keyroom *room);
+/* Parts of equal length, the last ones shorter or empty; of at most `most`
+   keys. */
+void mla_keyroom_cut(mla_keyroom *room, int64_t splits, int64_t keys);
 
 mla_status mla_oracle_decode(const mla_attention *call, mla_error *err);
 mla_status mla_oracle_prefill(const mla_attention *call, mla_error *err);

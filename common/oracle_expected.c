@@ -12,11 +12,20 @@
 #include "oracle.h"
 #include "oracle_attention.h"
 #include "oracle_exact.h"
+#include "oracle_index.h"
 #include "oracle_merge_op.h"
 #include "oracle_output.h"
 #include "tensor.h"
 
-typedef enum kind { ATTENTION_OUT, ATTENTION_LSE, PRODUCT, EXACT } kind;
+typedef enum kind {
+  ATTENTION_OUT,
+  ATTENTION_LSE,
+  PRODUCT,
+  EXACT,        /* bytes */
+  INDEX_CHOICE, /* positions: by their logits */
+  INDEX_LOGITS,
+  SLOTS
+} kind;
 
 typedef struct output {
   kind kind;
@@ -34,6 +43,7 @@ struct mla_expected {
   output output[MLA_PRODUCT_OUTPUTS];
   mla_row_sink rows; /* attention and merge */
   int32_t lse_dtype;
+  mla_index_sink index;
   int32_t array_count;
   mla_expected_array array[MOST_ARRAYS];
   char name[MOST_ARRAYS][24];
@@ -139,6 +149,34 @@ static void add_exact(mla_expected *x, const mla_args *args) {
   y->view.byte_count = bytes;
 }
 
+static void add_index(mla_expected *x, const mla_args *args,
+                      const mla_selection *selection) {
+  const mla_tensor *logits = mla_arg(args, MLA_T_LOGITS);
+  int64_t rows = mla_attention_tokens(args), topk = x->problem.topk;
+  output *y =
+      add_output(x, INDEX_CHOICE, MLA_T_POSITIONS, rows, topk, selection);
+  mla_expected_view view = y->view;
+  int64_t width = mla_index_width(args);
+  x->index.width = width;
+  x->index.positions = add_doubles(x, "positions", "value", view.rows, topk);
+  x->index.logit = add_doubles(x, "logits", "value", view.rows, width);
+  x->index.scores = add_doubles(x, "logits", "scores", view.rows, width);
+  x->index.sums = add_doubles(x, "logits", "sums", view.rows, width);
+  x->index.flushed = add_doubles(x, "logits", "flushed", view.rows, width);
+  y->view.value = x->index.positions;
+  if (!logits) return;
+  y = add_output(x, INDEX_LOGITS, MLA_T_LOGITS, rows, width, selection);
+  y->view.value = x->index.logit;
+}
+
+static void add_slots(mla_expected *x, const mla_args *args,
+                      const mla_selection *selection) {
+  output *y = add_output(x, SLOTS, MLA_T_INDICES, mla_map_tokens(args),
+                         x->problem.topk, selection);
+  y->value = add_doubles(x, "indices", "value", y->view.rows, y->view.width);
+  y->view.value = y->value;
+}
+
 static void shape(mla_expected *x, const mla_args *args,
                   const mla_selection *selection) {
   const mla_problem *p = &x->problem;
@@ -159,6 +197,8 @@ static void shape(mla_expected *x, const mla_args *args,
     case MLA_OP_KV_WRITE:
     case MLA_OP_KV_READ:
     case MLA_OP_KV_COPY: add_exact(x, args); break;
+    case MLA_OP_INDEX: add_index(x, args, selection); break;
+    case MLA_OP_MAP_INDICES: add_slots(x, args, selection); break;
     default: add_products(x, args, selection);
   }
 }
@@ -212,6 +252,24 @@ static mla_status fill_rows(mla_expected *x, const mla_args *args,
                                         : mla_oracle_prefill(&call, err);
 }
 
+static mla_status fill_index(mla_expected *x, const mla_args *args,
+                             const mla_numerics *emulate, mla_error *err) {
+  const mla_expected_view *view = &x->output[0].view;
+  mla_index_call call = {&x->problem,
+                         args,
+                         view->rows,
+                         view->row_index,
+                         emulate ? emulate->dequant : MLA_DEQUANT_ROUND_PRODUCT,
+                         &x->index};
+  return mla_oracle_index(&call, err);
+}
+
+static void fill_slots(mla_expected *x, const mla_args *args) {
+  const mla_expected_view *view = &x->output[0].view;
+  mla_oracle_map_indices(&x->problem, args, view->rows, view->row_index,
+                         x->output[0].value);
+}
+
 static mla_status fill_product(output *y, int32_t q_dtype, mla_error *err) {
   double *to[] = {y->value, y->norm, y->flushed};
   mla_status status = MLA_OK;
@@ -230,6 +288,12 @@ static mla_status fill(mla_expected *x, const mla_args *args,
   mla_status status = MLA_OK;
   if (x->output[0].kind == ATTENTION_OUT)
     return fill_rows(x, args, emulate, err);
+  if (x->output[0].kind == INDEX_CHOICE)
+    return fill_index(x, args, emulate, err);
+  if (x->output[0].kind == SLOTS) {
+    fill_slots(x, args);
+    return MLA_OK;
+  }
   if (x->output[0].kind == EXACT)
     return mla_exact_bytes(
         &x->problem, args,
@@ -281,6 +345,25 @@ static void budget_product(const mla_problem *p, const output *y,
                                  y->product.depth, p->out_dtype, u);
 }
 
+const double *mla_expected_logits(const mla_expected *expected,
+                                  int64_t *width) {
+  *width = expected->index.width;
+  return expected->index.logit;
+}
+
+void mla_expected_logits_budget(const mla_expected *expected,
+                                const mla_numerics *numerics, double *budget) {
+  const mla_index_sink *x = &expected->index;
+  const mla_problem *p = &expected->problem;
+  mla_roundoffs u = mla_roundoffs_of(numerics);
+  int32_t dtype = p->q_dtype == MLA_F64 ? MLA_F64 : MLA_F32;
+  int64_t count = expected->output[0].view.rows * x->width;
+  for (int64_t i = 0; i < count; i++)
+    budget[i] =
+        mla_budget_logit(x->logit[i], x->scores[i], x->sums[i], x->flushed[i],
+                         mla_problem_head_dim(p), p->num_heads, dtype, &u);
+}
+
 void mla_expected_budget(const mla_expected *expected, int32_t i,
                          const mla_numerics *numerics, double *budget) {
   static const mla_numerics none;
@@ -298,6 +381,10 @@ void mla_expected_budget(const mla_expected *expected, int32_t i,
                      budget);
       break;
     case PRODUCT: budget_product(p, y, &u, budget); break;
-    default: break; /* exact: bytes have no budget */
+    case INDEX_LOGITS:
+      mla_expected_logits_budget(expected, numerics ? numerics : &none, budget);
+      break;
+    default: /* bytes have no budget; slots and positions are exact */
+      for (int64_t k = 0; k < y->view.rows * y->view.width; k++) budget[k] = 0;
   }
 }

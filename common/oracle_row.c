@@ -12,6 +12,32 @@ double mla_dot(const double *a, const double *b, int64_t n) {
          ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
+double mla_dot_squares(const double *a, const double *b, int64_t n) {
+  double lane[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    for (int l = 0; l < 8; l++) {
+      double x = a[i + l] * b[i + l];
+      lane[l] += x * x;
+    }
+  for (int l = 0; i + l < n; l++) {
+    double x = a[i + l] * b[i + l];
+    lane[l] += x * x;
+  }
+  return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
+         ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+}
+
+double mla_dot_flushed(const double *a, const double *b, int64_t n,
+                       double tiny) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) {
+    double x = mla_fabs(a[i]), y = mla_fabs(b[i]);
+    if (x < tiny || y < tiny) sum += x * y;
+  }
+  return sum;
+}
+
 void mla_row_scores(const mla_keys *keys, const double *q, int64_t from,
                     int64_t to, double *s) {
   for (int64_t j = from; j < to; j++) {

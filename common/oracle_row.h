@@ -38,6 +38,11 @@ typedef struct mla_softmax {
 } mla_softmax;
 
 double mla_dot(const double *a, const double *b, int64_t n);
+/* sum (a b)^2, in lanes like mla_dot. */
+double mla_dot_squares(const double *a, const double *b, int64_t n);
+/* sum |a b| where a or b is subnormal in a type of least normal `tiny`. */
+double mla_dot_flushed(const double *a, const double *b, int64_t n,
+                       double tiny);
 
 /* 0 < |x| < tiny for some element of x[rows][width]. */
 int mla_has_subnormal(const double *x, int64_t rows, int64_t width,

@@ -74,34 +74,6 @@ static void lay_out(work *w, void *scratch, int64_t n, int64_t dv) {
   while (zeroed < next) *zeroed++ = 0;
 }
 
-/* sum (a b)^2, in lanes like mla_dot. */
-static double dot_squares(const double *a, const double *b, int64_t n) {
-  double lane[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8)
-    for (int l = 0; l < 8; l++) {
-      double x = a[i + l] * b[i + l];
-      lane[l] += x * x;
-    }
-  for (int l = 0; i + l < n; l++) {
-    double x = a[i + l] * b[i + l];
-    lane[l] += x * x;
-  }
-  return ((lane[0] + lane[4]) + (lane[2] + lane[6])) +
-         ((lane[1] + lane[5]) + (lane[3] + lane[7]));
-}
-
-/* sum |a b| where a or b is subnormal in a type of least normal `tiny`. */
-static double dot_flushed(const double *a, const double *b, int64_t n,
-                          double tiny) {
-  double sum = 0;
-  for (int64_t i = 0; i < n; i++) {
-    double x = magnitude(a[i]), y = magnitude(b[i]);
-    if (x < tiny || y < tiny) sum += x * y;
-  }
-  return sum;
-}
-
 /* How far rounding may move each score, in units of the roundoffs. */
 static void score_terms(const mla_keys *keys, const double *q, const double *s,
                         int64_t n, work *w) {
@@ -113,16 +85,16 @@ static void score_terms(const mla_keys *keys, const double *q, const double *s,
     const double *k = keys->k + j * keys->k_stride;
     double t = keys->cap > 0 ? s[j] / keys->cap : 0; /* tanh */
     double slope = keys->scale * (1 - t * t);
-    double up = dot_squares(q, k, nope);
-    double all = up + dot_squares(q + nope, k + nope, rest);
+    double up = mla_dot_squares(q, k, nope);
+    double all = up + mla_dot_squares(q + nope, k + nope, rest);
     w->r[j] = slope * mla_sqrt(all) + magnitude(s[j]);
     w->r1[j] = w->r2[j] = w->z[j] = 0;
     if (nope) {
-      double kap = dot_squares(q, keys->kap + j * nope, nope);
+      double kap = mla_dot_squares(q, keys->kap + j * nope, nope);
       w->r1[j] = slope * mla_sqrt(up);
       w->r2[j] = slope * root_latent * mla_sqrt(kap);
     }
-    if (flushed) w->z[j] = slope * dot_flushed(q, k, keys->d, keys->tiny);
+    if (flushed) w->z[j] = slope * mla_dot_flushed(q, k, keys->d, keys->tiny);
   }
 }
 
