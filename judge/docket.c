@@ -219,7 +219,7 @@ mla_status mla_docket_add_path(mla_docket *d, const char *path,
 
 /* --------------------------------------------------------------- choosing */
 
-static int matches(const char *id, const char *pattern) {
+int mla_docket_matches(const char *id, const char *pattern) {
   size_t n = strlen(pattern);
   if (strncmp(id, pattern, n) != 0) return 0;
   return id[n] == '\0' || id[n] == ':' || id[n] == '!' ||
@@ -232,7 +232,7 @@ void mla_docket_keep_only(mla_docket *d, const char *const *patterns,
   for (int32_t i = 0; i < d->count; i++) {
     int wanted = count == 0;
     for (int32_t k = 0; k < count; k++)
-      wanted |= matches(d->item[i].id, patterns[k]);
+      wanted |= mla_docket_matches(d->item[i].id, patterns[k]);
     if (wanted) d->item[kept++] = d->item[i];
   }
   d->count = kept;

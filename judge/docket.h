@@ -52,6 +52,8 @@ mla_status mla_docket_add_path(mla_docket *docket, const char *path,
    end). */
 void mla_docket_keep_only(mla_docket *docket, const char *const *patterns,
                           int32_t count);
+/* Is that what this id does? */
+int mla_docket_matches(const char *id, const char *pattern);
 int32_t mla_docket_count(const mla_docket *docket);
 const mla_item *mla_docket_at(const mla_docket *docket, int32_t i);
 
