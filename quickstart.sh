@@ -76,9 +76,16 @@ command -v clang-format-14 | clang-format-14
 pkg-config --exists check | check
 pkg-config --exists mpfr | libmpfr-dev
 has_numpy | python3 python3-numpy
+command -v xmllint | libxml2-utils
+has_browser | chromium-headless-shell
 command -v qemu-s390x | qemu-user
 links aarch64-linux-gnu-gcc | gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 links s390x-linux-gnu-gcc | gcc-s390x-linux-gnu libc6-dev-s390x-cross
+command -v clang-offload-bundler-19 | clang-tools-19
+command -v ld.lld-19 | lld-19
+command -v llvm-readelf-19 | llvm-19
+has_header hip/hip_runtime_api.h | libamdhip64-dev
+has_device_libs | rocm-device-libs
 '
 
 links() { # a compiler without its C library is of no use
@@ -89,6 +96,13 @@ links() { # a compiler without its C library is of no use
 compiles() { links "${CC:-cc}"; }
 new_enough_cmake() { echo 'cmake_minimum_required(VERSION 3.25)' \
   >build/probe.cmake && cmake -P build/probe.cmake && rm build/probe.cmake; }
+has_header() { echo "#include <$1>" |
+  gcc-12 -E -D__HIP_PLATFORM_AMD__ -x c -; }
+has_device_libs() {
+  ls /usr/lib/*/amdgcn/bitcode/ocml.bc /opt/rocm/amdgcn/bitcode/ocml.bc |
+    grep -q .
+}
+has_browser() { command -v chromium-headless-shell || command -v chromium; }
 has_numpy() { python3 -c 'import numpy' ||
   /usr/bin/python3 -c 'import numpy'; }
 

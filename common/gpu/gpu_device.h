@@ -45,7 +45,7 @@ static mla_status mla_gpu_device_info(int32_t device, mla_device_info *info,
   info->compute_units = prop.multiProcessorCount;
   info->memory_bytes = prop.totalGlobalMem;
   snprintf(info->name, sizeof info->name, "%.63s", prop.name);
-#if defined(__HIPCC__) || defined(__HIP__)
+#if defined(MLA_GPU_NAMED_ARCH)
   snprintf(info->arch, sizeof info->arch, "%.31s", prop.gcnArchName);
 #else
   snprintf(info->arch, sizeof info->arch, "sm_%d%d", prop.major, prop.minor);

@@ -2,33 +2,60 @@
  * gpu_port.h - what device code may assume, on CUDA and on HIP.
  *
  * Kernels in common/gpu use only these words, so that one source runs on both
- * (and under an emulator). A wave is what the hardware runs in step: 32 lanes
- * on NVIDIA, 64 on CDNA; nothing may assume either.
+ * and under an emulator. A wave is what the hardware runs in step: 32 lanes
+ * on NVIDIA, 64 on CDNA; nothing may assume either. MLA_GPU_PLATFORM names a
+ * header that brings the words itself (the emulator's).
  */
 #ifndef MLA_GPU_PORT_H
 #define MLA_GPU_PORT_H
 
 #include <stdint.h>
 
+#if defined(MLA_GPU_PLATFORM)
+#include MLA_GPU_PLATFORM
+#else
+
 #if defined(__HIPCC__) || defined(__HIP__)
+#define MLA_GPU_HIP 1 /* and with the shim on NVIDIA, which includes this */
+#elif defined(__HIP_PLATFORM_NVIDIA__)
+#define MLA_GPU_HIP 1
+#endif
+
+#if defined(MLA_GPU_HIP)
 #include <hip/hip_runtime.h>
+#else
+#include <cuda_runtime.h>
+#endif
+
+#if defined(MLA_GPU_HIP) && !defined(__HIP_PLATFORM_NVIDIA__)
+#define MLA_LEAST_WAVE 64
+/* Later compilers take the macro away: what is built here is all CDNA. */
+#if defined(__AMDGCN_WAVEFRONT_SIZE)
 #define MLA_WAVE ((int)__AMDGCN_WAVEFRONT_SIZE)
+#else
+#define MLA_WAVE 64
+#endif
 #define MLA_SHFL_XOR(v, m) __shfl_xor(v, m)
 #define MLA_SHFL(v, lane) __shfl(v, lane)
 #else
-#include <cuda_runtime.h>
+#define MLA_LEAST_WAVE 32 /* of the devices that this is compiled for */
 #define MLA_WAVE 32
 #define MLA_SHFL_XOR(v, m) __shfl_xor_sync(0xffffffffu, v, m)
 #define MLA_SHFL(v, lane) __shfl_sync(0xffffffffu, v, lane)
 #endif
 
-#define MLA_KERNEL static __global__ void
+/* Of at most 256 threads a block: registers are shared out by that. */
+#define MLA_KERNEL static __global__ __launch_bounds__(256) void
 #define MLA_DEV static __device__ __forceinline__
-#define MLA_SHARED __shared__
+/* A matrix in shared memory; one without bounds, sized by the launch. */
+#define MLA_SHARED_TILE(type, name, rows, columns) \
+  __shared__ type name[rows][columns]
 #define MLA_DYNAMIC_SHARED(type, name) extern __shared__ type name[]
 #define MLA_BARRIER() __syncthreads()
 #define MLA_LAUNCH(kernel, grid, block, shared, stream, ...) \
   kernel<<<grid, block, shared, stream>>>(__VA_ARGS__)
+
+#endif
 
 /* Block and thread ids, 64-bit where they multiply strides. */
 #define MLA_TID ((int)threadIdx.x)

@@ -33,8 +33,8 @@ MLA_DEV float mla_product_load(const void *p, int dtype, int64_t row,
 
 /* Grid: x tiles of n, y tiles of m, z batch. */
 MLA_KERNEL mla_product_tile(mla_product_args p) {
-  MLA_SHARED float a_tile[MLA_PRODUCT_K][MLA_PRODUCT_TILE + 1];
-  MLA_SHARED float w_tile[MLA_PRODUCT_K][MLA_PRODUCT_TILE + 1];
+  MLA_SHARED_TILE(float, a_tile, MLA_PRODUCT_K, MLA_PRODUCT_TILE + 1);
+  MLA_SHARED_TILE(float, w_tile, MLA_PRODUCT_K, MLA_PRODUCT_TILE + 1);
   const int64_t n0 = (int64_t)blockIdx.x * MLA_PRODUCT_TILE;
   const int64_t m0 = (int64_t)blockIdx.y * MLA_PRODUCT_TILE;
   const int64_t batch = blockIdx.z;

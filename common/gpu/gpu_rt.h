@@ -6,7 +6,9 @@
 
 #include "gpu_port.h"
 
-#if defined(__HIPCC__) || defined(__HIP__)
+#if defined(MLA_GPU_PLATFORM)
+/* The platform's header has these too. */
+#elif defined(MLA_GPU_HIP)
 #define MLA_RT(name) hip##name
 #define MLA_GPU_SPACE MLA_MEMORY_ROCM
 typedef hipDeviceProp_t mla_rt_prop;
@@ -14,6 +16,12 @@ typedef hipDeviceProp_t mla_rt_prop;
 #define MLA_RT(name) cuda##name
 #define MLA_GPU_SPACE MLA_MEMORY_CUDA
 typedef cudaDeviceProp mla_rt_prop;
+#endif
+
+/* Devices that are known by a name ("gfx942:sramecc+:xnack-"), not a number. */
+#if defined(MLA_GPU_PLATFORM) || \
+    (defined(MLA_GPU_HIP) && !defined(__HIP_PLATFORM_NVIDIA__))
+#define MLA_GPU_NAMED_ARCH 1
 #endif
 
 typedef MLA_RT(Error_t) mla_rt_error;

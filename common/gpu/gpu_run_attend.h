@@ -78,7 +78,7 @@ static inline mla_attend_args mla_gpu_attend_args(const mla_gpu_call *c) {
 
 /* Keys a tile holds: what fits beside the queries in shared memory. */
 static inline int mla_gpu_tile(const mla_attend_args *a, int *bytes) {
-  const int waves = MLA_ATTEND_THREADS / 32; /* at most, on any wave */
+  const int waves = MLA_ATTEND_THREADS / MLA_LEAST_WAVE;
   const int limit = 60 << 10;
   const int row = (a->dk + (a->v_cache ? a->dv : 0)) * (int)sizeof(float);
   const int fixed = waves * a->dk * (int)sizeof(float);
@@ -116,7 +116,7 @@ static mla_status mla_gpu_attend_width(const mla_gpu_call *c,
   const int lanes = c->plan->handle->wave;
   if (a.dv <= 4 * lanes) return mla_gpu_attend_launch<DT, 4>(c, a, tokens);
   if (a.dv <= 16 * lanes) return mla_gpu_attend_launch<DT, 16>(c, a, tokens);
-  return mla_gpu_attend_launch<DT, 32>(c, a, tokens);
+  return mla_gpu_attend_launch<DT, 1024 / MLA_LEAST_WAVE>(c, a, tokens);
 }
 
 /* Partial results of a slice of tokens. */

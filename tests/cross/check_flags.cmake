@@ -16,7 +16,7 @@ function(configure result text)
   execute_process(
     COMMAND ${CMAKE_COMMAND} -S ${SOURCE_DIR} -B ${WORK_DIR}
       -G Ninja -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
-      -DMLA_UNIT_TESTS=OFF -DMLA_CUDA=OFF
+      -DMLA_UNIT_TESTS=OFF -DMLA_CUDA=OFF -DMLA_HIP=OFF
       ${ARGN}
     RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out)
   set(${result} ${code} PARENT_SCOPE)

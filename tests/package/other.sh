@@ -7,7 +7,8 @@ build=$2
 cc=$3
 cmake --fresh -S "$source" -B "$build" -DCMAKE_C_COMPILER="$cc" \
   -DBUILD_SHARED_LIBS="$4" -DBUILD_TESTING=OFF -DMLA_TOOL=OFF \
-  -DMLA_CUDA=OFF -DCMAKE_BUILD_TYPE=Release >"$build.log" 2>&1 || {
+  -DMLA_CUDA=OFF -DMLA_HIP=OFF -DCMAKE_BUILD_TYPE=Release \
+  >"$build.log" 2>&1 || {
   cat "$build.log"
   exit 1
 }
