@@ -71,4 +71,45 @@ typedef void mla_cpu_fetch_fn(const void *from, int64_t bytes);
 typedef void mla_cpu_axpy_fn(int64_t n, float *sum, float weight,
                              const float *part);
 
+/* x[i][lane] *= times[lane] for n rows. */
+typedef void mla_cpu_scale_fn(int64_t n, float *x, const float *times);
+
+/* ------------------------------------------------------- tiles of bf16
+ *
+ * Where a matrix unit multiplies bf16 into f32, tile by tile of 16 rows and 32
+ * numbers. What it takes, n and k rounded up with zeros (n16: to 16):
+ *
+ *   keys     [n16][ld]                     rows as a cache holds them, k32 wide
+ *   queries  [k32 / 2][LANES][2]           pairs of columns, lane by lane
+ *   weights  [n32 / 2][LANES][2]           pairs of keys, lane by lane
+ *   values   [v_dim / 16][n32 / 32][16][32]  transposed, tile after tile
+ */
+#define MLA_CPU_TILE_DEPTH 32
+#define MLA_CPU_TILE_BLOCK 256 /* keys of one block, at most */
+
+/* One panel's queries from its rows of k numbers. */
+typedef void mla_cpu_tile_queries_fn(uint16_t *queries,
+                                     const uint16_t *const *rows, int64_t k);
+
+/* Values from n rows of v_dim numbers, a multiple of 16. */
+typedef void mla_cpu_tile_values_fn(uint16_t *values, const uint16_t *rows,
+                                    int64_t ld, int64_t n, int64_t v_dim);
+
+/* Weights from s[n][LANES], rounded to nearest even. */
+typedef void mla_cpu_tile_weights_fn(uint16_t *weights, const float *s,
+                                     int64_t n);
+
+/* scores[panel][n16][LANES] = keys x queries of one panel or two. */
+typedef void mla_cpu_tile_scores_fn(int64_t n16, int64_t k32,
+                                    const uint16_t *keys, int64_t ld,
+                                    int panels, const uint16_t *const *queries,
+                                    float *const *scores);
+
+/* acc[panel][v_dim][LANES] = values x weights of one panel or two, on top of
+   what is there if `add`. */
+typedef void mla_cpu_tile_product_fn(int64_t v_dim, int64_t n32,
+                                     const uint16_t *values, int panels,
+                                     const uint16_t *const *weights, int add,
+                                     float *const *acc);
+
 #endif

@@ -80,5 +80,10 @@ static inline void mla_cpu_fold(int64_t n, float *m, float *l, float *acc,
     }
 }
 
+static inline void mla_cpu_scale(int64_t n, float *x, const float *times) {
+  for (int64_t i = 0; i < n; i++, x += LANES)
+    for (int lane = 0; lane < LANES; lane++) x[lane] *= times[lane];
+}
+
 #undef LANES
 #endif

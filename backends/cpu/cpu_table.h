@@ -35,6 +35,12 @@ typedef struct mla_cpu_table {
   mla_cpu_fold_fn *fold;
   mla_cpu_axpy_fn *axpy;
   mla_cpu_fetch_fn *fetch;
+  mla_cpu_scale_fn *scale;
+  mla_cpu_tile_queries_fn *tile_queries;
+  mla_cpu_tile_values_fn *tile_values;
+  mla_cpu_tile_weights_fn *tile_weights;
+  mla_cpu_tile_scores_fn *tile_scores;   /* NULL: no matrix unit */
+  mla_cpu_tile_product_fn *tile_product; /* as tile_scores */
 } mla_cpu_table;
 
 /* mask: the levels allowed; the caller has ANDed it with what runs here. */
