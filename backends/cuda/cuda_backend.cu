@@ -5,19 +5,27 @@
 #include "cuda_fast.h"
 #include "gpu_vtable.h"
 
+static const mla_cuda_fast *const fast[] = {
+    &mla_cuda_decode_sm90, &mla_cuda_prefill_sm90, &mla_cuda_product_sm90};
+
+static const mla_cuda_fast *fast_for(const mla_handle *h, const mla_problem *p,
+                                     const mla_limits *l) {
+  for (const mla_cuda_fast *f : fast)
+    if (f->serves(h, p, l)) return f;
+  return NULL;
+}
+
 static mla_status query(mla_handle *handle, const mla_problem *problem,
                         const mla_limits *limits, mla_answer *answer,
                         mla_error *err) {
   mla_status st = mla_gpu_query(handle, problem, limits, answer, err);
-  if (st != MLA_OK || !answer->supported ||
-      !mla_sm90_decode_serves(handle, problem, limits))
-    return st;
-  const uint64_t bytes = mla_sm90_decode_workspace(handle, problem, limits);
+  if (st != MLA_OK || !answer->supported) return st;
+  const mla_cuda_fast *f = fast_for(handle, problem, limits);
+  if (!f) return MLA_OK;
+  const uint64_t bytes = f->workspace(handle, problem, limits);
   if (bytes > answer->workspace_bytes) answer->workspace_bytes = bytes;
-  answer->determinism = MLA_DETERMINISM_RUN_TO_RUN;
-  answer->numerics.u_p = 0x1p-8;
-  answer->numerics.flushes_subnormals = 1; /* of P, by ex2.approx.ftz */
-  snprintf(answer->kernel, sizeof answer->kernel, "decode_bf16_sm90");
+  f->describe(answer);
+  snprintf(answer->kernel, sizeof answer->kernel, "%s", f->kernel);
   return MLA_OK;
 }
 
@@ -30,9 +38,9 @@ static mla_status run(const mla_backend_plan *plan, const mla_args *args,
                     (unsigned char *)workspace,
                     mla_gpu_stream_of(stream),
                     err};
-  if (mla_sm90_decode_serves(plan->handle, &plan->problem, &plan->limits) &&
-      mla_sm90_decode_takes(&c))
-    return mla_sm90_decode_run(&c);
+  const mla_cuda_fast *f =
+      fast_for(plan->handle, &plan->problem, &plan->limits);
+  if (f && f->takes(&c)) return f->run(&c);
   return mla_gpu_run(plan, args, workspace, workspace_bytes, stream, err);
 }
 

@@ -27,6 +27,10 @@ MLA_PTX void mbar_expect(uint32_t bar, uint32_t bytes) {
       "r"(bytes)
       : "memory");
 }
+MLA_PTX void mbar_arrive(uint32_t bar) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(bar)
+               : "memory");
+}
 MLA_PTX void mbar_wait(uint32_t bar, uint32_t parity) {
   asm volatile(
       "{\n.reg .pred done;\n"
@@ -57,6 +61,35 @@ MLA_PTX void tma_load_3d(uint32_t to, const CUtensorMap *map, int x, int y,
       : "memory");
 }
 
+/* A box of shared memory into the tensor; done when the group is. */
+MLA_PTX void tma_store_2d(const CUtensorMap *map, int x, int y, uint32_t from) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], "
+      "[%1];" ::"l"(map),
+      "r"(from), "r"(x), "r"(y)
+      : "memory");
+}
+MLA_PTX void tma_store_commit() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+/* This thread's groups no longer read shared memory; have written. */
+MLA_PTX void tma_store_wait_read() {
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+MLA_PTX void tma_store_wait() {
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
+
+/* Four 8 x 8 matrices of 16-bit numbers; lane i has the address of row i % 8
+   of matrix i / 8. */
+MLA_PTX void store_matrices(uint32_t to, const uint32_t (&m)[4]) {
+  asm volatile(
+      "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+          to),
+      "r"(m[0]), "r"(m[1]), "r"(m[2]), "r"(m[3])
+      : "memory");
+}
+
 /* Ordinary stores before it are seen by products and copies after it. */
 MLA_PTX void fence_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -68,6 +101,16 @@ MLA_PTX void bar_sync(int id, int threads) {
 }
 MLA_PTX void bar_arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+/* Registers of the warpgroup from here on. */
+template <int N>
+MLA_PTX void registers_grow() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N));
+}
+template <int N>
+MLA_PTX void registers_shrink() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(N));
 }
 
 /* Programmatic dependent launch. */

@@ -3,6 +3,7 @@
  */
 #include "cuda_fast.h"
 #include "mla_decode_bf16_sm90.cuh"
+#include "sm90_launch.h"
 #include "sm90_tensor_map.h"
 
 /* Rows of a request at most: more is prefill's business. */
@@ -23,8 +24,8 @@ static int page_serves(int page) {
          (page >= 8 && MLA_SM90_BLOCK % page == 0);
 }
 
-int mla_sm90_decode_serves(const mla_handle *h, const mla_problem *p,
-                           const mla_limits *l) {
+static int serves(const mla_handle *h, const mla_problem *p,
+                  const mla_limits *l) {
   const uint64_t refused =
       MLA_SEPARATE_V | MLA_BATCH_INVARIANT | MLA_ALIBI | MLA_OUTPUT_SCALE;
   return h->major == 9 && h->minor == 0 && p->op == MLA_OP_DECODE &&
@@ -43,15 +44,15 @@ static int64_t scratch_rows(const mla_handle *h, const mla_problem *p,
   return 2 * (int64_t)parts_of(h, m) * m * MLA_SM90_ROWS;
 }
 
-uint64_t mla_sm90_decode_workspace(const mla_handle *h, const mla_problem *p,
-                                   const mla_limits *l) {
+static uint64_t workspace(const mla_handle *h, const mla_problem *p,
+                          const mla_limits *l) {
   const int parts = parts_of(h, m_blocks_of(p, l));
   return (uint64_t)scratch_rows(h, p, l) * 513 * sizeof(float) +
          (uint64_t)parts * sizeof(mla_plan_split);
 }
 
 /* The copy engine wants 16-byte steps and rows of q in one even walk. */
-int mla_sm90_decode_takes(const mla_gpu_call *c) {
+static int takes(const mla_gpu_call *c) {
   const mla_tensor *q = mla_arg(c->args, MLA_T_Q);
   const mla_tensor *cache = mla_arg(c->args, MLA_T_CACHE);
   const mla_tensor *out = mla_arg(c->args, MLA_T_OUT);
@@ -130,31 +131,14 @@ static mla_sm90_args make_args(const mla_gpu_call *c) {
   return a;
 }
 
-/* A launch that may begin while the kernel before it still runs. */
-static cudaLaunchConfig_t early_launch(const mla_gpu_call *c, dim3 grid,
-                                       unsigned threads, size_t shared,
-                                       cudaLaunchAttribute *attribute) {
-  *attribute = {};
-  attribute->id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute->val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = grid;
-  config.blockDim = dim3(threads);
-  config.dynamicSmemBytes = shared;
-  config.stream = c->stream;
-  config.attrs = attribute;
-  config.numAttrs = 1;
-  return config;
-}
-
 static mla_status launch(const mla_gpu_call *c, const mla_sm90_args &a,
                          const CUtensorMap &q_map, const CUtensorMap &k_map) {
   const int m_blocks = m_blocks_of(c->p, &c->plan->limits);
   const int rows = (int)(c->p->num_heads * c->plan->limits.max_query_len);
   const unsigned parts = (unsigned)a.plan.parts;
   cudaLaunchAttribute early;
-  cudaLaunchConfig_t config =
-      early_launch(c, dim3((unsigned)m_blocks, parts), 256, SM90_BYTES, &early);
+  cudaLaunchConfig_t config = mla_sm90_early(c, dim3((unsigned)m_blocks, parts),
+                                             256, SM90_BYTES, &early);
   mla_status st = mla_gpu_check(
       c->err,
       cudaLaunchKernelEx(&config, mla_decode_bf16_sm90, q_map, k_map, a),
@@ -165,23 +149,28 @@ static mla_status launch(const mla_gpu_call *c, const mla_sm90_args &a,
   const unsigned entries =
       a.plan.requests < a.plan.parts ? (unsigned)a.plan.requests : parts;
   config =
-      early_launch(c, dim3((unsigned)(wide ? rows : (rows + 7) / 8), entries),
-                   256, 0, &early);
+      mla_sm90_early(c, dim3((unsigned)(wide ? rows : (rows + 7) / 8), entries),
+                     256, 0, &early);
   return mla_gpu_check(
       c->err,
       cudaLaunchKernelEx(&config, mla_decode_merge_sm90, a, m_blocks, wide),
       "decode_merge_sm90");
 }
 
-mla_status mla_sm90_decode_run(const mla_gpu_call *c) {
+static void describe(mla_answer *answer) {
+  answer->determinism = MLA_DETERMINISM_RUN_TO_RUN;
+  answer->numerics.u_p = 0x1p-8;
+  answer->numerics.flushes_subnormals = 1; /* of P, by ex2.approx.ftz */
+}
+
+static mla_status run(const mla_gpu_call *c) {
   CUtensorMap q_map, k_map;
   mla_status st = make_maps(c, &q_map, &k_map);
   if (st == MLA_OK)
-    st = mla_gpu_check(
-        c->err,
-        cudaFuncSetAttribute(mla_decode_bf16_sm90,
-                             cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             SM90_BYTES),
-        "decode_bf16_sm90");
+    st = mla_sm90_shared(c, mla_decode_bf16_sm90, SM90_BYTES,
+                         "decode_bf16_sm90");
   return st == MLA_OK ? launch(c, make_args(c), q_map, k_map) : st;
 }
+
+const mla_cuda_fast mla_cuda_decode_sm90 = {
+    "decode_bf16_sm90", serves, workspace, describe, takes, run};

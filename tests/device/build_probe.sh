@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds decode_probe into a folder: tests/device/build_probe.sh OUT_DIR
+# Builds decode_probe and prefill_probe into a folder:
+# tests/device/build_probe.sh OUT_DIR
 set -e
 out=${1:?folder}
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -7,10 +8,19 @@ mkdir -p "$out/include/mla"
 sed 's/@PROJECT_VERSION[A-Z_]*@/0/' "$root/include/mla/version.h.in" \
   >"$out/include/mla/version.h"
 flags="-I$root/include -I$out/include -I$root/common -I$root/common/gpu"
-for f in error names problem dtype; do
-  gcc -O2 -std=c11 $flags -c "$root/common/$f.c" -o "$out/$f.o"
+# What the host side needs of common is found by the linker.
+mkdir -p "$out/common"
+for f in "$root"/common/*.c; do
+  gcc -O2 -std=c11 $flags -c "$f" -o "$out/common/$(basename "$f").o"
 done
-nvcc -O3 -std=c++17 -gencode arch=compute_90a,code=sm_90a $flags \
-  -I"$root/backends/cuda" -cudart static -o "$out/decode_probe" \
-  "$root/tests/device/decode_probe.cu" "$root/backends/cuda/cuda_backend.cu" \
-  "$root/backends/cuda/sm90_decode.cu" "$out"/*.o
+rm -f "$out/libcommon.a"
+ar rc "$out/libcommon.a" "$out"/common/*.o
+compile="nvcc -O3 -std=c++17 -gencode arch=compute_90a,code=sm_90a $flags \
+  -I$root/backends/cuda -cudart static"
+for f in cuda_backend sm90_decode sm90_prefill sm90_product; do
+  $compile -c "$root/backends/cuda/$f.cu" -o "$out/$f.cu.o"
+done
+for probe in decode_probe prefill_probe; do
+  $compile -o "$out/$probe" "$root/tests/device/$probe.cu" "$out"/*.cu.o \
+    "$out/libcommon.a"
+done

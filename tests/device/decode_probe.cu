@@ -6,29 +6,7 @@
  *   decode_probe bench [H Q B S]   microseconds by graph replay, pages
  *                                  rotated beyond the second-level cache
  */
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <random>
-#include <vector>
-
-#include <cuda_bf16.h>
-#include <cuda_runtime.h>
-
-#include "mla/mla.h"
-
-extern "C" const mla_backend *mla_cuda_backend(uint32_t, uint32_t);
-
-#define CK(x)                                                           \
-  do {                                                                  \
-    cudaError_t e_ = (x);                                               \
-    if (e_ != cudaSuccess) {                                            \
-      printf("%s:%d %s\n", __FILE__, __LINE__, cudaGetErrorString(e_)); \
-      exit(1);                                                          \
-    }                                                                   \
-  } while (0)
+#include "probe.cuh"
 
 struct shape {
   int heads, q, batch, seq, page, causal, ragged;
@@ -42,19 +20,6 @@ struct problem_data {
   float *d_lse;
   int *d_lens, *d_start, *d_table;
 };
-
-__global__ void fill(__nv_bfloat16 *p, size_t n, uint32_t seed, float amp) {
-  for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
-       i += (size_t)gridDim.x * blockDim.x) {
-    uint64_t z = (i + 1) * 0x9E3779B97F4A7C15ull + seed;
-    z ^= z >> 30, z *= 0xBF58476D1CE4E5B9ull;
-    z ^= z >> 27, z *= 0x94D049BB133111EBull;
-    z ^= z >> 31;
-    float s = 0;
-    for (int k = 0; k < 4; k++) s += (float)((z >> (16 * k)) & 0xffff);
-    p[i] = __float2bfloat16((s - 131070.f) / 32768.f * amp);
-  }
-}
 
 __global__ void poison_tails(__nv_bfloat16 *cache, const int *table,
                              const int *lens, int width, int page) {
@@ -154,31 +119,7 @@ static void drop(problem_data &p) {
   cudaFree(p.d_lens), cudaFree(p.d_start), cudaFree(p.d_table);
 }
 
-static mla_tensor dense(void *data, int dtype, std::vector<int64_t> shape) {
-  mla_tensor t = {};
-  t.data = data;
-  t.dtype = dtype;
-  t.rank = (int)shape.size();
-  int64_t step = 1;
-  for (int i = t.rank - 1; i >= 0; i--) {
-    t.shape[i] = shape[i], t.stride[i] = step;
-    step *= shape[i];
-  }
-  return t;
-}
-
-struct session {
-  const mla_backend *b;
-  mla_handle *h;
-  mla_backend_plan *plan;
-  void *ws;
-  uint64_t ws_bytes;
-  mla_answer answer;
-};
-
 static void prepare(session &x, const problem_data &p, uint64_t flags) {
-  mla_error err = {};
-  err.size = sizeof err;
   mla_problem pr = {};
   pr.size = sizeof pr;
   pr.op = MLA_OP_DECODE;
@@ -198,22 +139,7 @@ static void prepare(session &x, const problem_data &p, uint64_t flags) {
   l.max_seq_len = p.s.seq;
   l.num_blocks = p.blocks;
   l.table_width = p.width;
-  x.b = mla_cuda_backend(MLA_ABI_MAJOR, MLA_ABI_MINOR);
-  if (x.b->open(0, NULL, &x.h, &err)) {
-    printf("open: %s\n", err.message);
-    exit(3);
-  }
-  x.answer = {};
-  x.answer.size = sizeof x.answer;
-  x.b->query(x.h, &pr, &l, &x.answer, &err);
-  if (!x.answer.supported) {
-    printf("no: %s\n", x.answer.reason);
-    exit(1);
-  }
-  x.b->plan(x.h, &pr, &l, &x.plan, &err);
-  x.ws_bytes = x.answer.workspace_bytes;
-  CK(cudaMalloc(&x.ws, x.ws_bytes + 1));
-  CK(cudaMemset(x.ws, 0xff, x.ws_bytes));
+  begin(x, pr, l);
 }
 
 static void launch(session &x, problem_data &p, int set, cudaStream_t s) {
@@ -233,12 +159,6 @@ static void launch(session &x, problem_data &p, int set, cudaStream_t s) {
     printf("run: %s\n", err.message);
     exit(1);
   }
-}
-
-static void finish(session &x) {
-  CK(cudaFree(x.ws));
-  x.b->plan_free(x.plan);
-  x.b->close(x.h);
 }
 
 static int check(const shape &s, uint64_t flags) {
@@ -317,40 +237,14 @@ static double bench(const shape &s, uint64_t flags) {
   if (sets > 128) sets = 128;
   make(p, s, sets, 3);
   prepare(x, p, flags);
-  cudaStream_t st;
-  CK(cudaStreamCreate(&st));
-  launch(x, p, 0, st);
-  CK(cudaStreamSynchronize(st));
-  cudaGraph_t g;
-  cudaGraphExec_t e;
-  CK(cudaStreamBeginCapture(st, cudaStreamCaptureModeThreadLocal));
-  for (int i = 0; i < sets; i++) launch(x, p, i, st);
-  CK(cudaStreamEndCapture(st, &g));
-  CK(cudaGraphInstantiate(&e, g, 0));
-  std::vector<float> times;
-  cudaEvent_t a, b;
-  CK(cudaEventCreate(&a));
-  CK(cudaEventCreate(&b));
-  for (int i = 0; i < 7; i++) {
-    CK(cudaEventRecord(a, st));
-    CK(cudaGraphLaunch(e, st));
-    CK(cudaEventRecord(b, st));
-    CK(cudaEventSynchronize(b));
-    float ms;
-    CK(cudaEventElapsedTime(&ms, a, b));
-    if (i) times.push_back(ms * 1000 / sets);
-  }
-  std::sort(times.begin(), times.end());
-  double us = times[times.size() / 2];
+  const double us = time_graph(
+      sets, [&](int set, cudaStream_t st) { launch(x, p, set, st); });
   double flop = 2.0 * s.heads * s.q * (double)s.batch * s.seq * 1088;
   double moved = (double)bytes;
   printf("h%-3d q%d b%-3d s%-5d page%-3d %9.1f us  %6.1f TFLOP/s  %5.2f TB/s\n",
          s.heads, s.q, s.batch, s.seq, s.page, us, flop / us * 1e-6,
          moved / us * 1e-6);
   fflush(stdout);
-  CK(cudaGraphExecDestroy(e));
-  CK(cudaGraphDestroy(g));
-  CK(cudaStreamDestroy(st));
   finish(x);
   drop(p);
   return us;

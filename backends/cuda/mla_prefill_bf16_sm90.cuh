@@ -1,0 +1,436 @@
+/*
+ * mla_prefill_bf16_sm90.cuh - prefill attention, bf16, keys 128 + 64 wide and
+ * values 128, for sm_90a. Keys and values are up-projected before
+ * (mla_product_bf16_sm90).
+ *
+ * A CTA stays on its SM and walks its share of the work. One warpgroup brings
+ * tiles by the copy engine, two own 64 query rows each. Key blocks are taken
+ * from the last, the only one with a mask, to the first. A warpgroup issues
+ * the scores of the next block before the values of this one, and the two
+ * take turns issuing, so that exponentials of one hide behind products of the
+ * other.
+ */
+#ifndef MLA_PREFILL_BF16_SM90_CUH
+#define MLA_PREFILL_BF16_SM90_CUH
+
+#include "gpu_num.h"
+#include "sm90_async.h"
+#include "sm90_prefill_plan.h"
+
+typedef struct mla_prefill_sm90_args {
+  mla_prefill_plan plan;
+  int *counter; /* of work handed out beyond the first of each CTA */
+  int causal;
+  float scale; /* of scores, in log2: scale * log2(e) */
+  void *out;
+  int64_t o_token, o_head;
+  int out_dtype;
+  float *lse;
+  int64_t lse_token, lse_head;
+  int lse_base2;
+  const float *sink;
+  int64_t sink_step;
+} mla_prefill_sm90_args;
+
+enum {
+  PREFILL_BOX = 128 * 64 * 2,
+  PREFILL_K = 3 * PREFILL_BOX,
+  PREFILL_V = PREFILL_K + 2 * 3 * PREFILL_BOX,
+  PREFILL_BARS = PREFILL_V + 2 * 2 * PREFILL_BOX,
+  PREFILL_WORK = PREFILL_BARS + 128,        /* prefill_work [2] */
+  PREFILL_BYTES = PREFILL_WORK + 64 + 1024, /* room to align */
+  PREFILL_THREADS = 384
+};
+/* Barriers in memory: one pair for q, a pair a stage for K, V and work. */
+enum {
+  PREFILL_Q_FULL,
+  PREFILL_Q_EMPTY,
+  PREFILL_K_FULL,
+  PREFILL_K_EMPTY = PREFILL_K_FULL + 2,
+  PREFILL_V_FULL = PREFILL_K_EMPTY + 2,
+  PREFILL_V_EMPTY = PREFILL_V_FULL + 2,
+  PREFILL_WORK_FULL = PREFILL_V_EMPTY + 2,
+  PREFILL_WORK_EMPTY = PREFILL_WORK_FULL + 2,
+  PREFILL_BAR_COUNT = PREFILL_WORK_EMPTY + 2
+};
+/* Named barriers: whose turn it is to issue, and a warpgroup's own. */
+enum { BAR_TURN = 1, BAR_OWN = 3 };
+
+MLA_DEV uint32_t prefill_bar(uint32_t smem, int i) {
+  return smem + PREFILL_BARS + 8 * i;
+}
+MLA_DEV uint32_t prefill_k(uint32_t smem, int stage) {
+  return smem + PREFILL_K + stage * 3 * PREFILL_BOX;
+}
+MLA_DEV uint32_t prefill_v(uint32_t smem, int stage) {
+  return smem + PREFILL_V + stage * 2 * PREFILL_BOX;
+}
+
+MLA_DEV prefill_work *prefill_slots(uint32_t smem) {
+  return (prefill_work *)__cvta_shared_to_generic(smem + PREFILL_WORK);
+}
+
+/* Key blocks that a tile sees. */
+MLA_DEV int prefill_blocks(const mla_prefill_sm90_args &a,
+                           const prefill_work &w) {
+  return a.causal ? w.tile + 1 : (w.length + 127) / 128;
+}
+
+/* ---------------------------------------------------------------- bringer */
+
+struct prefill_maps {
+  const CUtensorMap *q, *up, *rope;
+};
+
+/* A stage becomes free, then is filled; n counts its uses over all work. */
+MLA_DEV void prefill_bring_k(uint32_t smem, const prefill_maps &m, int n,
+                             int key, int head) {
+  const int stage = n & 1;
+  const uint32_t full = prefill_bar(smem, PREFILL_K_FULL + stage);
+  const uint32_t to = prefill_k(smem, stage);
+  mbar_wait(prefill_bar(smem, PREFILL_K_EMPTY + stage), ((n >> 1) & 1) ^ 1);
+  mbar_expect(full, 3 * PREFILL_BOX);
+  tma_load_3d(to, m.up, 0, head, key, full);
+  tma_load_3d(to + PREFILL_BOX, m.up, 64, head, key, full);
+  tma_load_2d(to + 2 * PREFILL_BOX, m.rope, 0, key, full);
+}
+MLA_DEV void prefill_bring_v(uint32_t smem, const prefill_maps &m, int n,
+                             int key, int head) {
+  const int stage = n & 1;
+  const uint32_t full = prefill_bar(smem, PREFILL_V_FULL + stage);
+  const uint32_t to = prefill_v(smem, stage);
+  mbar_wait(prefill_bar(smem, PREFILL_V_EMPTY + stage), ((n >> 1) & 1) ^ 1);
+  mbar_expect(full, 2 * PREFILL_BOX);
+  tma_load_3d(to, m.up, 128, head, key, full);
+  tma_load_3d(to + PREFILL_BOX, m.up, 192, head, key, full);
+}
+MLA_DEV void prefill_bring_q(uint32_t smem, const prefill_maps &m, int n,
+                             int row, int head) {
+  const uint32_t full = prefill_bar(smem, PREFILL_Q_FULL);
+  mbar_wait(prefill_bar(smem, PREFILL_Q_EMPTY), (n & 1) ^ 1);
+  mbar_expect(full, 3 * PREFILL_BOX);
+  for (int i = 0; i < 3; i++)
+    tma_load_3d(smem + i * PREFILL_BOX, m.q, i * 64, head, row, full);
+}
+
+/* Tells the warpgroups; length 0: there is no more. */
+MLA_DEV void prefill_tell(uint32_t smem, int turn, const prefill_work &w) {
+  const int slot = turn & 1;
+  mbar_wait(prefill_bar(smem, PREFILL_WORK_EMPTY + slot),
+            ((turn >> 1) & 1) ^ 1);
+  prefill_slots(smem)[slot] = w;
+  mbar_arrive(prefill_bar(smem, PREFILL_WORK_FULL + slot));
+}
+
+MLA_DEV void prefill_bring_tile(const mla_prefill_sm90_args &a, uint32_t smem,
+                                const prefill_maps &m, const prefill_work &w,
+                                int turn, int &n) {
+  const int blocks = prefill_blocks(a, w);
+  prefill_bring_q(smem, m, turn, w.first + w.tile * PREFILL_TILE, w.head);
+  for (int j = blocks - 1; j >= 0; j--, n++) {
+    prefill_bring_k(smem, m, n, w.first + j * 128, w.head);
+    if (j < blocks - 1)
+      prefill_bring_v(smem, m, n - 1, w.first + (j + 1) * 128, w.head);
+  }
+  prefill_bring_v(smem, m, n - 1, w.first, w.head);
+}
+
+/* Each CTA begins with work of its own; the rest goes to whoever is free. */
+MLA_DEV void prefill_bring(const mla_prefill_sm90_args &a, uint32_t smem,
+                           const prefill_maps &m) {
+  const prefill_sums sums = prefill_count(a.plan);
+  const int all = sums.tiles * a.plan.heads;
+  int n = 0, turn = 0, next = (int)blockIdx.x; /* n: blocks so far */
+  for (; next < all; turn++) {
+    const prefill_work w = prefill_find(a.plan, sums, next);
+    if (MLA_LANE == 0) {
+      next = (int)gridDim.x + atomicAdd(a.counter, 1);
+      prefill_tell(smem, turn, w);
+      prefill_bring_tile(a, smem, m, w, turn, n);
+    }
+    next = MLA_SHFL(next, 0);
+  }
+  const prefill_work none = {0, 0, 0, 0};
+  if (MLA_LANE == 0) prefill_tell(smem, turn, none);
+}
+
+/* ------------------------------------------------------------- warpgroups */
+
+typedef struct prefill_state {
+  uint32_t smem;
+  int side, thread;
+  int row;      /* of the tile; the second is row + 8 */
+  float top[2]; /* running maxima, in log2 */
+  float sum[2]; /* this thread's part of the sums */
+} prefill_state;
+
+MLA_DEV void prefill_issue_scores(const prefill_state &s, int stage,
+                                  float (&acc)[64]) {
+  wgmma_fence();
+#pragma unroll
+  for (int box = 0; box < 3; box++) {
+    const uint64_t q =
+        wgmma_rows(s.smem + box * PREFILL_BOX + s.side * (PREFILL_BOX / 2));
+    const uint64_t k = wgmma_rows(prefill_k(s.smem, stage) + box * PREFILL_BOX);
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      wgmma_m64n128k16_ss(acc, q + 2 * i, k + 2 * i, box + i > 0);
+  }
+  wgmma_commit();
+}
+
+MLA_DEV void prefill_issue_values(const prefill_state &s, int stage,
+                                  const uint32_t (&p)[8][4], int accumulate,
+                                  float (&o)[64]) {
+  wgmma_fence();
+#pragma unroll
+  for (int k = 0; k < 8; k++)
+    wgmma_m64n128k16_rs(
+        o, p[k],
+        wgmma_columns(prefill_v(s.smem, stage) + k * 2048, PREFILL_BOX),
+        accumulate || k > 0);
+  wgmma_commit();
+}
+
+/* Scores of keys that a row does not see. */
+MLA_DEV void prefill_mask(const mla_prefill_sm90_args &a,
+                          const prefill_state &s, const prefill_work &w,
+                          int block, float (&acc)[64]) {
+  const int left = w.length - block * 128; /* keys of the request */
+#pragma unroll
+  for (int r = 0; r < 2; r++) {
+    int seen = left;
+    if (a.causal) seen = min(seen, s.row + 8 * r + 1);
+    seen -= 2 * (s.thread % 4);
+#pragma unroll
+    for (int j = 0; j < 16; j++)
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+        if (8 * j + i >= seen) acc[4 * j + 2 * r + i] = MLA_NEG_INF;
+  }
+}
+
+MLA_DEV float prefill_exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+/* Scores to exponentials; how much what came before shrinks. */
+MLA_DEV void prefill_softmax(const mla_prefill_sm90_args &a, prefill_state &s,
+                             float (&acc)[64], float (&shrink)[2]) {
+#pragma unroll
+  for (int r = 0; r < 2; r++) {
+    float best = acc[2 * r];
+#pragma unroll
+    for (int j = 0; j < 16; j++)
+      best = fmaxf(best, fmaxf(acc[4 * j + 2 * r], acc[4 * j + 2 * r + 1]));
+    best = fmaxf(best, MLA_SHFL_XOR(best, 1));
+    best = fmaxf(best, MLA_SHFL_XOR(best, 2));
+    const float top = fmaxf(s.top[r], best * a.scale);
+    shrink[r] = prefill_exp2(s.top[r] - top);
+    s.top[r] = top;
+    float sum = 0;
+#pragma unroll
+    for (int j = 0; j < 16; j++)
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        float &x = acc[4 * j + 2 * r + i];
+        x = prefill_exp2(fmaf(x, a.scale, -top));
+        sum += x;
+      }
+    s.sum[r] = s.sum[r] * shrink[r] + sum;
+  }
+}
+
+MLA_DEV uint32_t prefill_pair(float x, float y) {
+  uint32_t d;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(y), "f"(x));
+  return d;
+}
+MLA_DEV void prefill_pack(const float (&acc)[64], uint32_t (&p)[8][4]) {
+#pragma unroll
+  for (int k = 0; k < 8; k++)
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      p[k][i] = prefill_pair(acc[8 * k + 2 * i], acc[8 * k + 2 * i + 1]);
+}
+
+/* Values behind the request's last key are others': 0 x NaN must not count. */
+MLA_DEV void prefill_clear_tail(const prefill_state &s, int stage, int left) {
+  unsigned char *v =
+      (unsigned char *)__cvta_shared_to_generic(prefill_v(s.smem, stage));
+  for (int i = left * 8 + s.thread; i < 128 * 8; i += 128) {
+    *(uint4 *)(void *)(v + i * 16) = make_uint4(0, 0, 0, 0);
+    *(uint4 *)(void *)(v + PREFILL_BOX + i * 16) = make_uint4(0, 0, 0, 0);
+  }
+  fence_async();
+  bar_sync(BAR_OWN + s.side, 128);
+}
+
+/* One thread speaks for its warpgroup. */
+MLA_DEV void prefill_give(const prefill_state &s, int bar) {
+  if (s.thread == 0) mbar_arrive(prefill_bar(s.smem, bar));
+}
+
+MLA_DEV void prefill_put(const mla_prefill_sm90_args &a, int64_t at, float x,
+                         float y) {
+  if (a.out_dtype == MLA_BF16)
+    *(uint32_t *)(void *)((uint16_t *)a.out + at) = prefill_pair(x, y);
+  else if (a.out_dtype == MLA_F32)
+    *(float2 *)(void *)((float *)a.out + at) = make_float2(x, y);
+  else
+    *(uint32_t *)(void *)((uint16_t *)a.out + at) =
+        (uint32_t)mla_float_to_f16(x) | (uint32_t)mla_float_to_f16(y) << 16;
+}
+
+MLA_DEV void prefill_finish(const mla_prefill_sm90_args &a,
+                            const prefill_state &s, const prefill_work &w,
+                            const float (&o)[64]) {
+#pragma unroll
+  for (int r = 0; r < 2; r++) {
+    float sum = s.sum[r];
+    sum += MLA_SHFL_XOR(sum, 1);
+    sum += MLA_SHFL_XOR(sum, 2);
+    const int row = w.tile * PREFILL_TILE + s.row + 8 * r;
+    if (row >= w.length) continue;
+    const int64_t token = w.first + row;
+    float whole = sum;
+    if (a.sink)
+      whole += prefill_exp2(a.sink[w.head * a.sink_step] * 1.4426950408889634f -
+                            s.top[r]);
+    const float inverse = 1.0f / whole;
+    const int64_t at =
+        token * a.o_token + w.head * a.o_head + 2 * (s.thread % 4);
+#pragma unroll
+    for (int j = 0; j < 16; j++)
+      prefill_put(a, at + 8 * j, o[4 * j + 2 * r] * inverse,
+                  o[4 * j + 2 * r + 1] * inverse);
+    if (a.lse && s.thread % 4 == 0) {
+      const float log2 = s.top[r] + log2f(sum);
+      a.lse[token * a.lse_token + w.head * a.lse_head] =
+          a.lse_base2 ? log2 : log2 * 0.69314718055994531f;
+    }
+  }
+}
+
+/* The tile's block j: its scores, and the values of the block before. */
+MLA_DEV void prefill_step(const mla_prefill_sm90_args &a, prefill_state &s,
+                          int n, int j, int blocks, float (&acc)[64],
+                          uint32_t (&p)[8][4], float (&o)[64]) {
+  const int stage = n & 1, before = (n - 1) & 1;
+  float shrink[2];
+  mbar_wait(prefill_bar(s.smem, PREFILL_K_FULL + stage), (n >> 1) & 1);
+  bar_sync(BAR_TURN + s.side, 256);
+  prefill_issue_scores(s, stage, acc);
+  mbar_wait(prefill_bar(s.smem, PREFILL_V_FULL + before), ((n - 1) >> 1) & 1);
+  prefill_issue_values(s, before, p, j > 1, o);
+  bar_arrive(BAR_TURN + (s.side ^ 1), 256);
+  wgmma_wait<1>();
+  wgmma_hold(acc);
+  prefill_give(s, PREFILL_K_EMPTY + stage);
+  if (j + 1 == blocks) prefill_give(s, PREFILL_Q_EMPTY);
+  prefill_softmax(a, s, acc, shrink);
+  wgmma_wait<0>();
+  wgmma_hold(o);
+  prefill_give(s, PREFILL_V_EMPTY + before);
+  prefill_pack(acc, p);
+#pragma unroll
+  for (int j = 0; j < 64; j++) o[j] *= shrink[(j >> 1) & 1];
+}
+
+/* The first block, with its mask. */
+MLA_DEV void prefill_begin(const mla_prefill_sm90_args &a, prefill_state &s,
+                           const prefill_work &w, int n, int block,
+                           float (&acc)[64], uint32_t (&p)[8][4]) {
+  const int stage = n & 1, left = w.length - block * 128;
+  float shrink[2];
+  mbar_wait(prefill_bar(s.smem, PREFILL_K_FULL + stage), (n >> 1) & 1);
+  prefill_issue_scores(s, stage, acc);
+  s.top[0] = s.top[1] = MLA_NEG_INF;
+  s.sum[0] = s.sum[1] = 0;
+  wgmma_wait<0>();
+  wgmma_hold(acc);
+  prefill_give(s, PREFILL_K_EMPTY + stage);
+  if (block == 0) prefill_give(s, PREFILL_Q_EMPTY);
+  prefill_mask(a, s, w, block, acc);
+  prefill_softmax(a, s, acc, shrink);
+  prefill_pack(acc, p);
+  if (left < 128) {
+    mbar_wait(prefill_bar(s.smem, PREFILL_V_FULL + stage), (n >> 1) & 1);
+    prefill_clear_tail(s, stage, left);
+  }
+}
+
+/* A tile; n: blocks before it. */
+MLA_DEV void prefill_walk_tile(const mla_prefill_sm90_args &a, prefill_state &s,
+                               const prefill_work &w, int &n) {
+  const int blocks = prefill_blocks(a, w);
+  float acc[64], o[64];
+  uint32_t p[8][4];
+  prefill_begin(a, s, w, n++, blocks - 1, acc, p);
+  for (int j = 1; j < blocks; j++, n++)
+    prefill_step(a, s, n, j, blocks, acc, p, o);
+  const int last = (n - 1) & 1;
+  mbar_wait(prefill_bar(s.smem, PREFILL_V_FULL + last), ((n - 1) >> 1) & 1);
+  prefill_issue_values(s, last, p, blocks > 1, o);
+  wgmma_wait<0>();
+  wgmma_hold(o);
+  prefill_give(s, PREFILL_V_EMPTY + last);
+  prefill_finish(a, s, w, o);
+}
+
+MLA_DEV void prefill_walk(const mla_prefill_sm90_args &a, prefill_state &s) {
+  int n = 0;
+  if (s.side == 1) bar_arrive(BAR_TURN, 256);
+  for (int turn = 0;; turn++) {
+    const int slot = turn & 1;
+    mbar_wait(prefill_bar(s.smem, PREFILL_WORK_FULL + slot), (turn >> 1) & 1);
+    const prefill_work w = prefill_slots(s.smem)[slot];
+    if (w.length == 0) break;
+    mbar_arrive(prefill_bar(s.smem, PREFILL_WORK_EMPTY + slot));
+    mbar_wait(prefill_bar(s.smem, PREFILL_Q_FULL), turn & 1);
+    prefill_walk_tile(a, s, w, n);
+  }
+  /* The other's last turn was given to nobody. */
+  if (s.side == 0) bar_sync(BAR_TURN, 256);
+}
+
+static __global__ void __launch_bounds__(PREFILL_THREADS, 1)
+    mla_prefill_bf16_sm90(const __grid_constant__ CUtensorMap q,
+                          const __grid_constant__ CUtensorMap up,
+                          const __grid_constant__ CUtensorMap rope,
+                          const mla_prefill_sm90_args a) {
+  extern __shared__ unsigned char raw[];
+  const uint32_t smem = (smem_address(raw) + 1023) & ~1023u;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < PREFILL_BAR_COUNT; i++) {
+      const int full = i == PREFILL_Q_FULL ||
+                       (i >= PREFILL_K_FULL && i < PREFILL_K_EMPTY) ||
+                       (i >= PREFILL_V_FULL && i < PREFILL_V_EMPTY) ||
+                       (i >= PREFILL_WORK_FULL && i < PREFILL_WORK_EMPTY);
+      /* Work is read by every thread, the rest given back by one of each. */
+      mbar_init(prefill_bar(smem, i), full                      ? 1
+                                      : i >= PREFILL_WORK_EMPTY ? 256
+                                                                : 2);
+    }
+    mbar_init_fence();
+  }
+  __syncthreads();
+  pdl_wait();
+  if (threadIdx.x < 128) {
+    registers_shrink<40>();
+    const prefill_maps m = {&q, &up, &rope};
+    if (MLA_WAVE_ID == 0) prefill_bring(a, smem, m);
+  } else {
+    registers_grow<232>();
+    prefill_state s;
+    s.smem = smem;
+    s.side = (int)threadIdx.x / 128 - 1;
+    s.thread = (int)threadIdx.x % 128;
+    s.row = s.side * 64 + s.thread / 32 * 16 + s.thread % 32 / 4;
+    prefill_walk(a, s);
+  }
+}
+
+#endif
