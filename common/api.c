@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device_over.h"
 #include "error.h"
 #include "problem_check.h"
 #include "registry.h"
@@ -166,6 +167,17 @@ mla_status mla_open(const char *name, int32_t device, const char *options,
     return st;
   }
   *dev = opened;
+  return MLA_OK;
+}
+
+mla_status mla_device_over(const mla_backend *backend, mla_handle *handle,
+                           int host_memory, mla_device **dev, mla_error *err) {
+  *dev = calloc(1, sizeof **dev);
+  if (!*dev)
+    return mla_fail(err, MLA_OUT_OF_MEMORY, "dev", "no memory for a device");
+  (*dev)->backend = backend;
+  (*dev)->handle = handle;
+  (*dev)->host_memory = host_memory;
   return MLA_OK;
 }
 

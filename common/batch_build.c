@@ -142,8 +142,7 @@ static void put_request(mla_batch *batch, const mla_batch_input *in,
   mla_batch_fill_rows(batch, place);
 }
 
-/* query_start_loc stands for the input's sums while it has none of its own:
-   order[] is known, and so is where each request's rows come from. */
+/* Where each row's token stands in the input. */
 static void put_sources(mla_batch *batch, const mla_batch_input *in) {
   for (int64_t pass = 0, row = 0; pass < 2; pass++) {
     int64_t from = 0;

@@ -75,6 +75,11 @@ typedef enum mla_case_key {
   MLA_K_TAIL,
   MLA_K_LOOSE,
   MLA_K_REPLAY,
+  MLA_K_PREFIX,
+  MLA_K_CASCADE,
+  MLA_K_RANKS,
+  MLA_K_INTERLEAVE,
+  MLA_K_CHUNKED,
   MLA_K_COUNT
 } mla_case_key;
 
@@ -197,6 +202,10 @@ int mla_case_list_given(const mla_case *c, int key);
 int64_t mla_case_seq_len(const mla_case *c, int64_t b);
 /* Entries of request b that lie in the cache: len, or for prefill ctx. */
 int64_t mla_case_cached(const mla_case *c, int64_t b);
+/* Keys of request b that are those of the first request with any. */
+int64_t mla_case_shared(const mla_case *c, int64_t b);
+/* That request. */
+int64_t mla_case_first(const mla_case *c);
 /* Rows of the packed step, tail included; and without it. */
 int64_t mla_case_tokens(const mla_case *c);
 int64_t mla_case_live_tokens(const mla_case *c);

@@ -138,6 +138,40 @@ static mla_status check_formats(const mla_case *c, mla_error *err) {
   return MLA_OK;
 }
 
+/* A prefix is part of every request that has keys, and of what each of its
+   rows sees; the first that has any must reach as far. */
+static mla_status check_prefix(const mla_case *c, mla_error *err) {
+  int64_t prefix = c->num[MLA_K_PREFIX], dist = c->num[MLA_K_DIST];
+  if (prefix == 0) return MLA_OK;
+  if (dist != MLA_DIST_BELL && dist != MLA_DIST_OUTLIER)
+    return FAIL("case: dist=%s knows no keys of several requests",
+                mla_key_spec_of(MLA_K_DIST)->words[dist]);
+  for (int64_t b = 0; b < c->num[MLA_K_REQUESTS]; b++) {
+    int64_t first = mla_case_at(c, MLA_K_Q, b) ? row_sees(c, b, 0) : prefix;
+    if (b == mla_case_first(c) && mla_case_cached(c, b) < first)
+      first = mla_case_cached(c, b);
+    if (first < prefix)
+      return FAIL("case: prefix %lld, but the first row of request %lld sees "
+                  "%lld keys",
+                  (long long)prefix, (long long)b, (long long)first);
+  }
+  return MLA_OK;
+}
+
+static mla_status check_composed(const mla_case *c, mla_error *err) {
+  if (c->num[MLA_K_CASCADE] && c->num[MLA_K_RANKS])
+    return FAIL("case: cascade and ranks are two compositions");
+  if (c->num[MLA_K_INTERLEAVE] > 1 && !c->num[MLA_K_RANKS])
+    return FAIL("case: interleave needs ranks");
+  if (c->num[MLA_K_RANKS] &&
+      (c->num[MLA_K_GAP] || c->num[MLA_K_STRIDES]) &&
+      c->num[MLA_K_INTERLEAVE] % c->num[MLA_K_PAGE])
+    return FAIL("case: ranks whose interleave divides pages need dense ones");
+  if (c->num[MLA_K_CHUNKED] && !mla_case_list_given(c, MLA_K_CTX))
+    return FAIL("case: chunked needs ctx");
+  return check_prefix(c, err);
+}
+
 mla_status mla_case_check(const mla_case *c, mla_error *err) {
   mla_status status = check_lists(c, err);
   if (!(dists_of(c->op) & BIT(c->num[MLA_K_DIST])))
@@ -148,6 +182,7 @@ mla_status mla_case_check(const mla_case *c, mla_error *err) {
   if (status == MLA_OK) status = check_exactness(c, err);
   if (status == MLA_OK) status = check_heads(c, err);
   if (status == MLA_OK) status = check_blocks(c, err);
+  if (status == MLA_OK) status = check_composed(c, err);
   if (status == MLA_OK && (c->op == MLA_OP_DECODE || c->op == MLA_OP_PREFILL))
     status = check_equal_keys(c, err);
   return status;

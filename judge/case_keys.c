@@ -89,6 +89,14 @@ static const mla_key_spec specs[MLA_K_COUNT] = {
     [MLA_K_TAIL] = EQ_INT("tail", "padding rows past the last token"),
     [MLA_K_LOOSE] = FLAG("loose", "limits far above the contents"),
     [MLA_K_REPLAY] = FLAG("replay", "the plan has served shorter lengths"),
+    [MLA_K_PREFIX] = EQ_INT("prefix", "first keys, the same for all requests"),
+    [MLA_K_CASCADE] = FLAG("cascade", "composed: the prefix is attended once"),
+    [MLA_K_RANKS] = EQ_INT("ranks", "composed: keys in so many shards"),
+    [MLA_K_INTERLEAVE] =
+        EQ_INT("interleave", "consecutive positions of a shard"),
+    [MLA_K_CHUNKED] = FLAG("chunked",
+                           "composed: context gathered, up-projected and "
+                           "merged in chunks"),
 };
 
 #define MAX32 INT32_MAX
@@ -130,6 +138,10 @@ static const mla_key_use decode_uses[] = {
     USE(MLA_K_TAIL, 0, 0, MAX32, 0),
     USE_FLAG(MLA_K_LOOSE),
     USE_FLAG(MLA_K_REPLAY),
+    USE(MLA_K_PREFIX, 0, 0, MAX32, 0),
+    USE_FLAG(MLA_K_CASCADE),
+    USE(MLA_K_RANKS, 0, 0, 64, 0),
+    USE(MLA_K_INTERLEAVE, 0, 1, MAX32, 1),
 };
 static const mla_key_use prefill_uses[] = {
     USE(MLA_K_REQUESTS, 1, 1, 65536, 1),
@@ -162,6 +174,7 @@ static const mla_key_use prefill_uses[] = {
     USE(MLA_K_TAIL, 0, 0, MAX32, 0),
     USE_FLAG(MLA_K_LOOSE),
     USE_FLAG(MLA_K_REPLAY),
+    USE_FLAG(MLA_K_CHUNKED),
 };
 static const mla_key_use merge_uses[] = {
     USE(MLA_K_TOKENS, 1, 1, MAX32, 1),

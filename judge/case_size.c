@@ -45,6 +45,19 @@ int64_t mla_case_cached(const mla_case *c, int64_t b) {
   return mla_case_at(c, MLA_K_LEN, b);
 }
 
+int64_t mla_case_first(const mla_case *c) {
+  int64_t b = 0;
+  while (b < c->num[MLA_K_REQUESTS] && mla_case_cached(c, b) == 0) b++;
+  return b;
+}
+
+int64_t mla_case_shared(const mla_case *c, int64_t b) {
+  int64_t n = mla_case_cached(c, b);
+  if (b == mla_case_first(c)) return 0;
+  n = n < c->num[MLA_K_PREFIX] ? n : c->num[MLA_K_PREFIX];
+  return n / c->num[MLA_K_PAGE] * c->num[MLA_K_PAGE];
+}
+
 int64_t mla_case_seq_len(const mla_case *c, int64_t b) {
   if (c->op != MLA_OP_PREFILL) return mla_case_at(c, MLA_K_LEN, b);
   return (int64_t)mla_case_at(c, MLA_K_CTX, b) + mla_case_at(c, MLA_K_Q, b);

@@ -98,7 +98,7 @@ static void fill_cache(mla_gen *g, int64_t b) {
   int64_t start =
       g->c->op == MLA_OP_KV_READ ? mla_case_at(g->c, MLA_K_START, b) : 0;
   int64_t n = mla_case_cached(g->c, b);
-  for (int64_t j = start; j < start + n; j++) {
+  for (int64_t j = start + mla_case_shared(g->c, b); j < start + n; j++) {
     if (g->v->problem.flags & MLA_SEPARATE_V) {
       fill_separate(g, &k, b, j);
       continue;

@@ -56,6 +56,16 @@ static int64_t wrong_block(const mla_gen *g, int64_t k) {
   return table[k % 5];
 }
 
+/* The blocks that request b has in common with an earlier one. */
+static int64_t put_shared(mla_gen *g, mla_tensor *t, int64_t b) {
+  int64_t blocks = mla_case_shared(g->c, b) / g->c->num[MLA_K_PAGE];
+  int64_t first = mla_case_first(g->c);
+  for (int64_t w = 0; w < blocks; w++)
+    put(t, mla_at2(t, b, w),
+        mla_get_int(t->data, t->dtype, mla_at2(t, first, w)));
+  return blocks;
+}
+
 static void put_table(mla_gen *g) {
   mla_tensor *t = slot_of(g, MLA_T_BLOCK_TABLE);
   if (!t->data) return;
@@ -67,7 +77,8 @@ static void put_table(mla_gen *g) {
         g->c->op == MLA_OP_KV_READ ? mla_case_at(g->c, MLA_K_START, b) : 0;
     int64_t n = mla_case_cached(g->c, b);
     if (n == 0) continue;
-    for (int64_t w = start / page; w <= (start + n - 1) / page; w++)
+    int64_t shared = put_shared(g, t, b);
+    for (int64_t w = start / page + shared; w <= (start + n - 1) / page; w++)
       put(t, mla_at2(t, b, w), g->order[used++]);
   }
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "compare.h"
+#include "composed.h"
 #include "dtype.h"
 #include "place.h"
 #include "problem_check.h"
@@ -351,8 +352,10 @@ void mla_judge_vector(mla_device *device, const mla_vector *v,
   h.answer = mla_answer_init();
   h.limits = mla_vector_limits(v);
   h.err = mla_error_init();
+  int opened = mla_composed_device(device, v, &h.device, &h.err) == MLA_OK;
+  if (!opened) end(&h, MLA_VERDICT_ERROR, "no composition: %s", h.err.message);
   unsigned char poison = (unsigned char)options->poison;
-  if (is_lawful(&h) && ask(&h) && expect(&h) && plan(&h) &&
+  if (opened && is_lawful(&h) && ask(&h) && expect(&h) && plan(&h) &&
       serve_earlier(&h, poison) && run(&h, poison) && compare(&h) &&
       keep_first(&h)) {
     check_bands(&h, poison);
@@ -362,4 +365,5 @@ void mla_judge_vector(mla_device *device, const mla_vector *v,
   }
   observe(&h, poison);
   release(&h);
+  mla_composed_close(h.device, device);
 }
