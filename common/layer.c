@@ -132,7 +132,9 @@ static mla_status check_weights(const mla_layer_config *c,
       c->num_heads * ((int64_t)c->qk_nope_head_dim + c->v_head_dim);
   const int64_t latent = (int64_t)c->kv_lora_rank + c->qk_rope_head_dim;
   const int64_t values = (int64_t)c->num_heads * c->v_head_dim;
-  const int has_lora = c->q_lora_rank > 0;
+  const int64_t keys = (int64_t)c->index_n_heads * c->index_head_dim;
+  const int64_t hidden = c->hidden_size;
+  const int has_lora = c->q_lora_rank > 0, sparse = c->index_topk > 0;
   const struct {
     const char *name;
     const mla_tensor *tensor;
@@ -148,6 +150,19 @@ static mla_status check_weights(const mla_layer_config *c,
       {"kv_a_layernorm", &w->kv_a_layernorm, 1, 1, {c->kv_lora_rank, 0}},
       {"kv_b_proj", &w->kv_b_proj, 1, 2, {up, c->kv_lora_rank}},
       {"o_proj", &w->o_proj, 1, 2, {c->hidden_size, values}},
+      {"index_wq_b", &w->index_wq_b, sparse, 2, {keys, c->q_lora_rank}},
+      {"index_wk", &w->index_wk, sparse, 2, {c->index_head_dim, hidden}},
+      {"index_k_norm", &w->index_k_norm, sparse, 1, {c->index_head_dim, 0}},
+      {"index_k_norm_bias",
+       &w->index_k_norm_bias,
+       sparse,
+       1,
+       {c->index_head_dim, 0}},
+      {"index_weights_proj",
+       &w->index_weights_proj,
+       sparse,
+       2,
+       {c->index_n_heads, hidden}},
   };
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
     if (!all[i].needed) continue;
@@ -159,18 +174,12 @@ static mla_status check_weights(const mla_layer_config *c,
   return MLA_OK;
 }
 
-static mla_status check_device(mla_device *dev, const mla_layer_config *config,
-                               mla_error *err) {
+static mla_status check_device(mla_device *dev, mla_error *err) {
   if (mla_device_backend(dev)->mem_alloc) {
     return mla_fail(err, MLA_UNSUPPORTED, "dev",
                     "the layer keeps its tensors in host memory, backend %s "
                     "has memory of its own",
                     mla_device_backend(dev)->name);
-  }
-  if (config->index_topk > 0) {
-    return mla_fail(err, MLA_UNSUPPORTED, "index_topk",
-                    "index_topk is %d: the layer has no sparse indexer",
-                    config->index_topk);
   }
   return MLA_OK;
 }
@@ -214,7 +223,7 @@ mla_status mla_layer_create(mla_device *dev, const mla_layer_config *config,
                             mla_error *err) {
   *layer = NULL;
   mla_status status = mla_layer_config_check(config, err);
-  if (status == MLA_OK) status = check_device(dev, config, err);
+  if (status == MLA_OK) status = check_device(dev, err);
   if (status == MLA_OK) status = check_weights(config, weights, err);
   if (status != MLA_OK) return status;
   mla_layer *made = calloc(1, sizeof *made);

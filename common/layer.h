@@ -13,9 +13,20 @@
  *   decode    q, cache          -> attention[N,H,V]
  *   output    attention         -> hidden[N,hidden]
  *
+ * A layer with a sparse indexer has stages of its own beside them:
+ *
+ *   index_project   hidden       -> q_index[N,Hi,Di] k_index[N,Di]
+ *                                   index_weights[N,Hi]
+ *   write_keys      k_index      -> index cache
+ *   choose          q_index, index_weights, index cache -> positions[N,topk]
+ *   attend_chosen   absorbed q, cache, positions        -> latents[N,H,L]
+ *
+ * and attends densely by the others, which is the same for rows that see at
+ * most topk positions.
+ *
  * All tensors are in host memory. Activations (hidden, q, kv_c, k_pe,
- * attention) have one element type, chosen at creation. A layer serves one
- * call at a time.
+ * attention, q_index, k_index) have one element type, chosen at creation. A
+ * layer serves one call at a time.
  */
 #ifndef MLA_LAYER_H
 #define MLA_LAYER_H
@@ -35,13 +46,18 @@ typedef struct mla_layer_weights {
   mla_tensor kv_a_layernorm; /* [L] */
   mla_tensor kv_b_proj;      /* [H*(P+V), L] */
   mla_tensor o_proj;         /* [hidden, H*V] */
+  /* The indexer's: only with one. */
+  mla_tensor index_wq_b;         /* [Hi*Di, Lq] */
+  mla_tensor index_wk;           /* [Di, hidden] */
+  mla_tensor index_k_norm;       /* [Di] */
+  mla_tensor index_k_norm_bias;  /* [Di] */
+  mla_tensor index_weights_proj; /* [Hi, hidden] */
 } mla_layer_weights;
 
 /*
  * Absorbs kv_b_proj. The weights' data are borrowed until mla_layer_free().
  * activation: MLA_F64 (where the backend serves it), F32, F16, BF16.
- * UNSUPPORTED: a layer with a sparse indexer; a backend with memory of its
- * own.
+ * UNSUPPORTED: a backend with memory of its own.
  */
 mla_status mla_layer_create(mla_device *dev, const mla_layer_config *config,
                             const mla_layer_weights *weights,
@@ -83,6 +99,9 @@ typedef struct mla_layer_batch {
   mla_tensor block_table;     /* i32 [B,W]; likewise */
   mla_tensor seq_lens;        /* i32 [B], this step's tokens included */
   mla_tensor query_start_loc; /* i32 [B+1] */
+  /* With an indexer; its pages are those of the cache. */
+  int32_t index_format;
+  mla_tensor index_cache; /* [NB,BS,Ei] */
 } mla_layer_batch;
 
 /* Causal. The new tokens are in the cache already. */
@@ -104,6 +123,33 @@ mla_status mla_layer_prefill(mla_layer *layer, const mla_layer_batch *batch,
                              const mla_tensor *q, const mla_tensor *kv_c,
                              const mla_tensor *k_pe,
                              const mla_tensor *attention, mla_error *err);
+
+/* ------------------------------------------------------------- the indexer */
+
+/*
+ * index_weights are f32, or f64 where activations are: weights_proj(hidden)
+ * times Hi^-1/2 and times the scores' own scale, Di^-1/2.
+ */
+mla_status mla_layer_index_project(mla_layer *layer, const mla_tensor *hidden,
+                                   const int64_t *positions,
+                                   const mla_tensor *q_index,
+                                   const mla_tensor *k_index,
+                                   const mla_tensor *index_weights,
+                                   mla_error *err);
+mla_status mla_layer_write_keys(mla_layer *layer, int32_t index_format,
+                                const mla_tensor *k_index,
+                                const mla_tensor *slot_mapping,
+                                const mla_tensor *index_cache, mla_error *err);
+/* positions i32: the chosen ones of each row, -1 behind them. */
+mla_status mla_layer_choose(mla_layer *layer, const mla_layer_batch *batch,
+                            const mla_tensor *q_index,
+                            const mla_tensor *index_weights,
+                            const mla_tensor *positions, mla_error *err);
+mla_status mla_layer_attend_chosen(mla_layer *layer,
+                                   const mla_layer_batch *batch,
+                                   const mla_tensor *absorbed,
+                                   const mla_tensor *positions,
+                                   const mla_tensor *latents, mla_error *err);
 
 mla_status mla_layer_output(mla_layer *layer, const mla_tensor *attention,
                             const mla_tensor *hidden, mla_error *err);

@@ -32,7 +32,7 @@ mla_status mla_layer_write(mla_layer *layer, int32_t cache_format,
 
 /* ------------------------------------------------------------------ bounds */
 
-static mla_status check_batch(const mla_layer_batch *batch, mla_error *err) {
+mla_status mla_layer_batch_check(const mla_layer_batch *batch, mla_error *err) {
   const int64_t any[1] = {-1};
   const int64_t starts[1] = {batch->seq_lens.shape[0] + 1};
   mla_status status =
@@ -42,8 +42,7 @@ static mla_status check_batch(const mla_layer_batch *batch, mla_error *err) {
                           1, starts, err);
 }
 
-/* The bounds of this very step: its contents are in host memory. */
-static mla_limits batch_limits(const mla_layer_batch *batch, int64_t tokens) {
+mla_limits mla_layer_limits(const mla_layer_batch *batch, int64_t tokens) {
   const mla_tensor *starts = &batch->query_start_loc;
   mla_limits limits = mla_limits_init();
   limits.requests = batch->seq_lens.shape[0];
@@ -64,7 +63,7 @@ static mla_limits batch_limits(const mla_layer_batch *batch, int64_t tokens) {
   return limits;
 }
 
-static void set_batch(mla_tensor *tensor, const mla_layer_batch *batch) {
+void mla_layer_set_batch(mla_tensor *tensor, const mla_layer_batch *batch) {
   memset(tensor, 0, MLA_T_COUNT * sizeof *tensor);
   tensor[MLA_T_CACHE] = batch->cache;
   tensor[MLA_T_BLOCK_TABLE] = batch->block_table;
@@ -137,7 +136,7 @@ mla_status mla_layer_attend(mla_layer *layer, const mla_layer_batch *batch,
                             const mla_tensor *latents, mla_error *err) {
   mla_problem problem = mla_layer_problem(layer, MLA_OP_DECODE);
   mla_tensor tensor[MLA_T_COUNT];
-  mla_status status = check_batch(batch, err);
+  mla_status status = mla_layer_batch_check(batch, err);
   if (status == MLA_OK) {
     status =
         expect_heads(layer, "absorbed", absorbed, -1, entry_width(layer), err);
@@ -147,8 +146,8 @@ mla_status mla_layer_attend(mla_layer *layer, const mla_layer_batch *batch,
                           layer->config.kv_lora_rank, err);
   }
   if (status != MLA_OK) return status;
-  mla_limits limits = batch_limits(batch, absorbed->shape[0]);
-  set_batch(tensor, batch);
+  mla_limits limits = mla_layer_limits(batch, absorbed->shape[0]);
+  mla_layer_set_batch(tensor, batch);
   problem.flags = MLA_CAUSAL;
   problem.cache_format = batch->cache_format;
   problem.block_size = (int32_t)batch->cache.shape[1];
@@ -215,10 +214,10 @@ mla_status mla_layer_prefill(mla_layer *layer, const mla_layer_batch *batch,
     status = expect_heads(layer, "attention", attention, q->shape[0],
                           layer->config.v_head_dim, err);
   }
-  if (status == MLA_OK) status = check_batch(batch, err);
+  if (status == MLA_OK) status = mla_layer_batch_check(batch, err);
   if (status != MLA_OK) return status;
-  mla_limits limits = batch_limits(batch, q->shape[0]);
-  set_batch(tensor, batch);
+  mla_limits limits = mla_layer_limits(batch, q->shape[0]);
+  mla_layer_set_batch(tensor, batch);
   problem.flags = MLA_CAUSAL;
   if (batch->cache.data) {
     problem.flags |= MLA_CONTEXT;

@@ -13,6 +13,8 @@ mla_layer_config mla_layer_config_init(void) {
   memset(&config, 0, sizeof config);
   config.q_norm_eps = 1e-6;
   config.kv_norm_eps = 1e-6;
+  config.index_norm_eps = 1e-6;
+  config.index_half_split = 1;
   config.rope.theta = 10000;
   config.rope.factor = 1;
   config.rope.beta_fast = 32;
@@ -71,6 +73,7 @@ static mla_status check_reals(const mla_layer_config *c, mla_error *err) {
   } reals[] = {
       {"rms_norm_eps of q", c->q_norm_eps, 1},
       {"rms_norm_eps of kv", c->kv_norm_eps, 1},
+      {"eps of the indexer", c->index_norm_eps, 1},
       {"softmax_scale", c->softmax_scale, 1e6},
       {"mla_scale_q_lora", c->mla_scale_q_lora, 1e6},
       {"mla_scale_kv_lora", c->mla_scale_kv_lora, 1e6},
@@ -83,10 +86,35 @@ static mla_status check_reals(const mla_layer_config *c, mla_error *err) {
   return MLA_OK;
 }
 
+static mla_status check_indexer(const mla_layer_config *c, mla_error *err) {
+  const mla_status bad = MLA_INVALID_ARGUMENT;
+  if (c->index_topk <= 0) return MLA_OK;
+  int64_t heads = c->index_n_heads;
+  mla_status status = check_size("index_n_heads", heads, err);
+  if (status == MLA_OK) {
+    status = check_size("index_n_heads * index_head_dim",
+                        heads * c->index_head_dim, err);
+  }
+  if (status != MLA_OK) return status;
+  if (c->index_head_dim < c->qk_rope_head_dim) {
+    return mla_fail(err, bad, "index_head_dim",
+                    "index_head_dim is %d, less than the %d of "
+                    "qk_rope_head_dim that are rotated",
+                    c->index_head_dim, c->qk_rope_head_dim);
+  }
+  if (c->q_lora_rank == 0) {
+    return mla_fail(err, bad, "q_lora_rank",
+                    "q_lora_rank is 0, but the indexer's queries are made of "
+                    "the q latent");
+  }
+  return MLA_OK;
+}
+
 mla_status mla_layer_config_check(const mla_layer_config *config,
                                   mla_error *err) {
   mla_status status = check_sizes(config, err);
   if (status == MLA_OK) status = check_reals(config, err);
+  if (status == MLA_OK) status = check_indexer(config, err);
   if (status == MLA_OK) status = mla_rope_check(&config->rope, err);
   if (status != MLA_OK) return status;
   if (config->rope.dim != config->qk_rope_head_dim) {

@@ -27,6 +27,8 @@ typedef struct mla_layer_config {
   int32_t index_n_heads;
   int32_t index_head_dim;
   int32_t index_topk;
+  int32_t index_half_split; /* pairs of its rotation, as in mla_rope */
+  double index_norm_eps;    /* of its LayerNorm */
 } mla_layer_config;
 
 /* Zeroed but for what has a usual value: eps 1e-6, theta 1e4, the betas. */

@@ -34,6 +34,20 @@ mla_status mla_layer_multiply(const mla_layer *layer, const mla_tensor *a,
                               const mla_tensor *b, const mla_tensor *out,
                               mla_error *err);
 
+/* hidden -> the normed q latent [N,Lq], of the activations' type. */
+mla_status mla_layer_q_latent(const mla_layer *layer, const mla_tensor *hidden,
+                              const mla_tensor *latent, mla_error *err);
+/* positions[count] lie where rotations are exact. */
+mla_status mla_layer_positions_check(const int64_t *positions, int64_t count,
+                                     mla_error *err);
+
+/* The bounds of this very step: its contents are in host memory. */
+mla_limits mla_layer_limits(const mla_layer_batch *batch, int64_t tokens);
+/* seq_lens and query_start_loc are there and fit each other. */
+mla_status mla_layer_batch_check(const mla_layer_batch *batch, mla_error *err);
+/* tensor[MLA_T_COUNT], zeroed but for what the batch holds. */
+void mla_layer_set_batch(mla_tensor *tensor, const mla_layer_batch *batch);
+
 /* A dense tensor of zeros; OUT_OF_MEMORY with its name. */
 mla_status mla_layer_alloc(mla_tensor *tensor, const char *name, int32_t dtype,
                            int32_t rank, const int64_t *shape, mla_error *err);

@@ -22,6 +22,16 @@ static mla_tensor flat(const mla_tensor *q) {
   return f;
 }
 
+mla_status mla_layer_q_latent(const mla_layer *layer, const mla_tensor *hidden,
+                              const mla_tensor *latent, mla_error *err) {
+  const mla_layer_weights *w = &layer->weights;
+  mla_status status =
+      mla_layer_multiply(layer, hidden, &w->q_a_proj, latent, err);
+  if (status != MLA_OK) return status;
+  mla_rms_norm(latent, &w->q_a_layernorm, layer->config.q_norm_eps, latent);
+  return MLA_OK;
+}
+
 static mla_status project_q(const mla_layer *layer, const mla_tensor *hidden,
                             const mla_tensor *q, mla_error *err) {
   const mla_layer_weights *w = &layer->weights;
@@ -34,11 +44,9 @@ static mla_status project_q(const mla_layer *layer, const mla_tensor *hidden,
   mla_status status = mla_layer_alloc(&latent, "the q latent",
                                       layer->activation, 2, shape, err);
   if (status != MLA_OK) return status;
-  status = mla_layer_multiply(layer, hidden, &w->q_a_proj, &latent, err);
-  if (status == MLA_OK) {
-    mla_rms_norm(&latent, &w->q_a_layernorm, c->q_norm_eps, &latent);
+  status = mla_layer_q_latent(layer, hidden, &latent, err);
+  if (status == MLA_OK)
     status = mla_layer_multiply(layer, &latent, &w->q_b_proj, &rows, err);
-  }
   free(latent.data);
   return status;
 }
@@ -124,6 +132,19 @@ static mla_status rotate(const mla_layer *layer, const int64_t *positions,
 
 /* ------------------------------------------------------------- the stages */
 
+mla_status mla_layer_positions_check(const int64_t *positions, int64_t count,
+                                     mla_error *err) {
+  for (int64_t t = 0; t < count; t++) {
+    if (positions[t] < 0 || positions[t] > MLA_ROPE_MAX_POSITION) {
+      return mla_fail(err, MLA_INVALID_ARGUMENT, "positions",
+                      "positions[%lld] is %lld, from 0 to %lld", (long long)t,
+                      (long long)positions[t],
+                      (long long)MLA_ROPE_MAX_POSITION);
+    }
+  }
+  return MLA_OK;
+}
+
 static mla_status check_project(const mla_layer *layer,
                                 const mla_tensor *hidden,
                                 const int64_t *positions, const mla_tensor *q,
@@ -149,15 +170,7 @@ static mla_status check_project(const mla_layer *layer,
                     "q has %lld elements from head to head, not %lld",
                     (long long)q->stride[1], (long long)width);
   }
-  for (int64_t t = 0; t < n; t++) {
-    if (positions[t] < 0 || positions[t] > MLA_ROPE_MAX_POSITION) {
-      return mla_fail(err, MLA_INVALID_ARGUMENT, "positions",
-                      "positions[%lld] is %lld, from 0 to %lld", (long long)t,
-                      (long long)positions[t],
-                      (long long)MLA_ROPE_MAX_POSITION);
-    }
-  }
-  return MLA_OK;
+  return mla_layer_positions_check(positions, n, err);
 }
 
 mla_status mla_layer_project(mla_layer *layer, const mla_tensor *hidden,

@@ -1,5 +1,6 @@
 /*
- * norm.h - RMSNorm: y = x / sqrt(mean(x^2) + eps) * weight, row by row.
+ * norm.h - RMSNorm: y = x / sqrt(mean(x^2) + eps) * weight, row by row; and
+ * LayerNorm: y = (x - mean) / sqrt(variance + eps) * weight + bias.
  */
 #ifndef MLA_NORM_H
 #define MLA_NORM_H
@@ -14,6 +15,10 @@
  */
 void mla_rms_norm(const mla_tensor *x, const mla_tensor *weight, double eps,
                   const mla_tensor *y);
+
+/* The same with weight[K] and bias[K]; the variance is that of the row. */
+void mla_layer_norm(const mla_tensor *x, const mla_tensor *weight,
+                    const mla_tensor *bias, double eps, const mla_tensor *y);
 
 /* x[N,K] times a factor, in place, rounded to x's type. */
 void mla_scale_rows(const mla_tensor *x, double factor);

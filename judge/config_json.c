@@ -97,6 +97,12 @@ static mla_status read_pairing(const cJSON *object, mla_layer_config *config,
   mla_status status =
       mla_config_flag(object, "rope_interleave", &interleave, err);
   config->rope.half_split = !interleave;
+  interleave = !config->index_half_split;
+  if (status == MLA_OK) {
+    status =
+        mla_config_flag(object, "indexer_rope_interleave", &interleave, err);
+  }
+  config->index_half_split = !interleave;
   return status;
 }
 

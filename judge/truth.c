@@ -11,8 +11,10 @@
 #include "dtype.h"
 #include "error.h"
 #include "tensor.h"
+#include "truth_distance.h"
 #include "truth_file.h"
 #include "truth_routes.h"
+#include "truth_sparse.h"
 #include "truth_stage.h"
 
 int mla_truth_is_file(const mla_st *file) {
@@ -25,37 +27,6 @@ int mla_truth_is(const char *path) {
   int is = mla_truth_is_file(file);
   mla_st_close(file);
   return is;
-}
-
-/* ---------------------------------------------------------------- distance */
-
-/* Largest difference over the largest expected value; NaN is infinite. */
-typedef struct distance {
-  double difference, largest;
-} distance;
-
-static void measure(distance *d, double got, double expected) {
-  double difference = mla_fabs(got - expected);
-  if (!(difference <= mla_inf())) difference = mla_inf();
-  if (difference > d->difference) d->difference = difference;
-  if (mla_fabs(expected) > d->largest) d->largest = mla_fabs(expected);
-}
-
-static double relative(const distance *d) {
-  if (d->difference == 0) return 0;
-  return d->largest > 0 ? d->difference / d->largest : mla_inf();
-}
-
-/* Rows of two dense tensors; got is divided by `scale`. */
-static double compare(const mla_tensor *got, const mla_tensor *expected,
-                      double scale) {
-  distance d = {0, 0};
-  int64_t count = mla_tensor_count(expected);
-  for (int64_t i = 0; i < count; i++) {
-    measure(&d, mla_get(got->data, got->dtype, i) / scale,
-            mla_get(expected->data, expected->dtype, i));
-  }
-  return relative(&d);
 }
 
 /* ------------------------------------------------------------- one judging */
@@ -79,17 +50,17 @@ typedef struct judging {
 
 static double compare_attention(const judging *j) {
   const mla_tensor *rows = &j->truth->rows, *want = &j->truth->attention;
-  distance d = {0, 0};
+  mla_distance d = {0, 0};
   for (int64_t r = 0; r < want->shape[0]; r++) {
     int64_t row = mla_get_int(rows->data, rows->dtype, r);
     for (int64_t i = 0; i < want->shape[1]; i++) {
-      measure(&d,
-              mla_get(j->attention.data, j->attention.dtype,
-                      row * want->shape[1] + i),
-              mla_get(want->data, want->dtype, mla_at2(want, r, i)));
+      mla_measure(&d,
+                  mla_get(j->attention.data, j->attention.dtype,
+                          row * want->shape[1] + i),
+                  mla_get(want->data, want->dtype, mla_at2(want, r, i)));
     }
   }
-  return relative(&d);
+  return mla_relative(&d);
 }
 
 static void keep_worst(double error, double *worst, const char *route,
@@ -157,7 +128,7 @@ static mla_status multiply_distinct(judging *j, const mla_tensor *all,
   bytes = (size_t)mla_tensor_extent(&part);
   for (int32_t i = 0; i < r->distinct; i++) {
     part.data = (unsigned char *)out->data + (size_t)i * bytes;
-    keep_worst(compare(&part, &j->truth->output, 1), &r->output_error,
+    keep_worst(mla_rows_distance(&part, &j->truth->output, 1), &r->output_error,
                j->seen[i].route, r->output_where, sizeof r->output_where);
   }
   return MLA_OK;
@@ -229,8 +200,68 @@ static mla_status run_decode(judging *j, int32_t block, int32_t splits,
   return status == MLA_OK ? judge_route(j, err) : status;
 }
 
+/* ------------------------------------------------------- with an indexer */
+
+/* Compares what the route chose, then what it attended to. */
+static mla_status judge_sparse(judging *j, mla_error *err) {
+  mla_truth_result *r = j->result;
+  int64_t wrong = mla_sequence_wrong_choices(&j->sequence, &j->truth->topk);
+  if (wrong && !r->wrong_choices) {
+    snprintf(r->choice_where, sizeof r->choice_where, "%s", j->watch.route);
+  }
+  r->choices += j->truth->tokens;
+  r->wrong_choices += wrong;
+  return judge_route(j, err);
+}
+
+static mla_status run_sparse_prefill(judging *j, int32_t block,
+                                     mla_error *err) {
+  snprintf(j->watch.route, sizeof j->watch.route, "sparse prefill, page %d",
+           block);
+  clear(&j->attention);
+  mla_status status =
+      mla_sequence_sparse_prefill(&j->sequence, block, &j->attention, err);
+  return status == MLA_OK ? judge_sparse(j, err) : status;
+}
+
+/* Rows that see no more than they may choose attend as in a dense layer; the
+   other rows stay as sparse prefill left them. */
+static mla_status run_front(judging *j, mla_error *err) {
+  int64_t front = j->truth->config.index_topk;
+  if (front > j->truth->tokens) front = j->truth->tokens;
+  snprintf(j->watch.route, sizeof j->watch.route, "dense prefill of %lld",
+           (long long)front);
+  mla_status status =
+      mla_sequence_prefill_front(&j->sequence, front, &j->attention, err);
+  return status == MLA_OK ? judge_route(j, err) : status;
+}
+
+static mla_status run_sparse_decode(judging *j, int32_t block, int32_t splits,
+                                    mla_error *err) {
+  snprintf(j->watch.route, sizeof j->watch.route,
+           "sparse decode, page %d, splits %d", block, splits);
+  clear(&j->attention);
+  mla_status status = mla_sequence_sparse_decode(&j->sequence, block, splits,
+                                                 &j->attention, err);
+  return status == MLA_OK ? judge_sparse(j, err) : status;
+}
+
+static mla_status run_sparse_routes(judging *j, const mla_truth_options *o,
+                                    mla_error *err) {
+  mla_status status = MLA_OK;
+  for (int32_t b = 0; b < o->block_size_count && status == MLA_OK; b++) {
+    status = run_sparse_prefill(j, o->block_sizes[b], err);
+    if (status == MLA_OK && b == 0) status = run_front(j, err);
+    for (int32_t s = 0; s < o->split_count && status == MLA_OK; s++) {
+      status = run_sparse_decode(j, o->block_sizes[b], o->splits[s], err);
+    }
+  }
+  return status == MLA_OK ? judge_outputs(j, err) : status;
+}
+
 static mla_status run_routes(judging *j, const mla_truth_options *o,
                              mla_error *err) {
+  if (j->truth->config.index_topk) return run_sparse_routes(j, o, err);
   mla_status status = run_prefill(j, err);
   if (status == MLA_OK) status = run_resume(j, o->block_sizes[0], err);
   for (int32_t b = 0; b < o->block_size_count; b++) {
@@ -288,8 +319,8 @@ static mla_status project(judging *j, mla_error *err) {
   mla_status status = mla_sequence_project(&j->sequence, j->layer, &j->hidden,
                                            j->truth->first_position, err);
   if (status != MLA_OK) return status;
-  j->result->latent_error =
-      compare(&j->sequence.kv_c, &j->truth->kv_c, scale > 0 ? scale : 1);
+  j->result->latent_error = mla_rows_distance(
+      &j->sequence.kv_c, &j->truth->kv_c, scale > 0 ? scale : 1);
   return MLA_OK;
 }
 
@@ -304,7 +335,7 @@ static mla_status run_layer(const mla_truth_file *truth, mla_layer *layer,
   if (result->activation != MLA_F64) {
     mla_layer_observe(layer, mla_stage_observe, &j.watch);
   }
-  int32_t routes = 2 + options->block_size_count * options->split_count;
+  int32_t routes = 2 + options->block_size_count * (options->split_count + 1);
   mla_status status = allocate(&j, result->activation, routes, err);
   if (status == MLA_OK) status = project(&j, err);
   if (status == MLA_OK) status = run_routes(&j, options, err);
@@ -339,7 +370,7 @@ static mla_status run_file(const mla_truth_file *truth, mla_device *dev,
 static int within(const mla_truth_result *r) {
   if (r->activation != MLA_F64) return r->stages > 0 && r->stage_ratio <= 1;
   return r->output_error <= MLA_TRUTH_TOLERANCE &&
-         r->attention_error <= MLA_TRUTH_TOLERANCE &&
+         r->attention_error <= MLA_TRUTH_TOLERANCE && r->wrong_choices == 0 &&
          r->latent_error <= MLA_TRUTH_TOLERANCE;
 }
 

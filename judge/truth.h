@@ -14,6 +14,11 @@
  *   - any other runs in f32, and every single operation that it does on the
  *     way is held to the reference on the same inputs, within the derived
  *     budget; the distance to the file is reported.
+ *
+ * A layer with an indexer goes other ways: sparse prefill of all tokens at
+ * once for every page size, the front of the sequence (as many tokens as the
+ * indexer chooses) also by dense prefill; sparse decode, token by token. In
+ * f64 every row must choose the file's positions by every way.
  */
 #ifndef MLA_TRUTH_H
 #define MLA_TRUTH_H
@@ -60,6 +65,10 @@ typedef struct mla_truth_result {
   double stage_ratio;
   char stage_where[96];
   int64_t stages;
+  /* Layers with an indexer: rows whose choice was compared with the file's,
+     over all routes, and those that differ. */
+  int64_t choices, wrong_choices;
+  char choice_where[64];
 } mla_truth_result;
 
 /*

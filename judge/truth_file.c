@@ -66,8 +66,13 @@ static mla_status read_eps(const cJSON *meta, mla_layer_config *config,
   if (cJSON_IsObject(eps)) {
     mla_status status =
         mla_config_number(eps, "q_a_layernorm", &config->q_norm_eps, err);
+    if (status == MLA_OK) {
+      status =
+          mla_config_number(eps, "kv_a_layernorm", &config->kv_norm_eps, err);
+    }
     if (status != MLA_OK) return status;
-    return mla_config_number(eps, "kv_a_layernorm", &config->kv_norm_eps, err);
+    return mla_config_number(eps, "indexer.k_norm", &config->index_norm_eps,
+                             err);
   }
   mla_status status =
       mla_config_number(meta, "rms_norm_eps", &config->q_norm_eps, err);
@@ -101,6 +106,12 @@ static mla_status read_beside(mla_truth_file *truth, mla_error *err) {
   if (status == MLA_OK) {
     status = mla_config_flag(truth->meta, "rope_interleave", &interleave, err);
     config->rope.half_split = !interleave;
+  }
+  interleave = !config->index_half_split;
+  if (status == MLA_OK) {
+    status = mla_config_flag(truth->meta, "indexer_rope_interleave",
+                             &interleave, err);
+    config->index_half_split = !interleave;
   }
   if (status == MLA_OK) {
     status = mla_config_lora_scales(truth->meta, config, err);
@@ -145,22 +156,18 @@ static mla_status read_scalings(mla_truth_file *truth, mla_error *err) {
 
 /* --------------------------------------------------- what cannot be judged */
 
-static int has_indexer(const mla_truth_file *truth) {
-  return truth->config.index_topk > 0 ||
-         mla_st_find(truth->file, "topk_indices") != NULL ||
-         mla_config_has(truth->meta, "indexer_rope_interleave");
+/* Something of an indexer, whose sizes the config does not have. */
+static int has_half_an_indexer(const mla_truth_file *truth) {
+  return truth->config.index_topk == 0 &&
+         (mla_st_find(truth->file, "topk_indices") != NULL ||
+          mla_config_has(truth->meta, "indexer_rope_interleave"));
 }
 
 static mla_status check_parameters(mla_truth_file *truth, mla_error *err) {
   const cJSON *params = member(truth->meta, "params"), *param;
   if (!cJSON_IsObject(params)) return missing("params", err);
+  if (has_half_an_indexer(truth)) return missing("index_topk", err);
   cJSON_ArrayForEach(param, params) {
-    if (strncmp(param->string, "indexer.", 8) == 0 || has_indexer(truth)) {
-      snprintf(truth->unsupported, sizeof truth->unsupported,
-               "needs the sparse indexer (part of a later version): not "
-               "judged");
-      return MLA_OK;
-    }
     if (!mla_truth_knows(param->string)) {
       snprintf(truth->unsupported, sizeof truth->unsupported,
                "has a parameter \"%.80s\" that the layer does not have: not "
@@ -207,6 +214,22 @@ static mla_status check_rows(const mla_truth_file *truth, mla_error *err) {
   return MLA_OK;
 }
 
+/* Rows of at least as many positions as a row may have to choose. */
+static mla_status read_choices(mla_truth_file *truth, mla_error *err) {
+  int64_t least = truth->config.index_topk;
+  const int64_t shape[2] = {truth->tokens, -1};
+  if (least > truth->tokens) least = truth->tokens;
+  mla_status status =
+      view(truth, "topk_indices", 2, shape, 1, &truth->topk, err);
+  if (status == MLA_OK && truth->topk.shape[1] < least) {
+    status = mla_fail(err, MLA_INVALID_ARGUMENT, "topk_indices",
+                      "topk_indices has %lld positions a row, at least %lld "
+                      "are chosen",
+                      (long long)truth->topk.shape[1], (long long)least);
+  }
+  return status;
+}
+
 static mla_status read_outputs(mla_truth_file *truth, mla_error *err) {
   const mla_layer_config *c = &truth->config;
   const int64_t any[1] = {-1};
@@ -221,18 +244,33 @@ static mla_status read_outputs(mla_truth_file *truth, mla_error *err) {
   if (status != MLA_OK) return status;
   const int64_t attention[2] = {truth->rows.shape[0],
                                 (int64_t)c->num_heads * c->v_head_dim};
-  return view(truth, "attn_output_rows", 2, attention, 0, &truth->attention,
-              err);
+  status =
+      view(truth, "attn_output_rows", 2, attention, 0, &truth->attention, err);
+  if (status != MLA_OK || c->index_topk == 0) return status;
+  return read_choices(truth, err);
 }
 
 /* ---------------------------------------------------------------- the whole */
+
+/* The indexer's sizes may stand in an object of their own. */
+static void lift_indexer(cJSON *config) {
+  static const char *const keys[] = {"index_n_heads", "index_head_dim",
+                                     "index_topk"};
+  const cJSON *index = member(config, "index");
+  for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+    const cJSON *value = member(index, keys[i]);
+    if (!value || member(config, keys[i])) continue;
+    cJSON_AddItemToObject(config, keys[i], cJSON_Duplicate(value, 1));
+  }
+}
 
 static mla_status read_meta(mla_truth_file *truth, mla_error *err) {
   const char *text = mla_st_meta(truth->file, "truth");
   if (!text) return missing("metadata key truth", err);
   truth->meta = cJSON_Parse(text);
-  const cJSON *config = member(truth->meta, "config");
+  cJSON *config = cJSON_GetObjectItemCaseSensitive(truth->meta, "config");
   if (!cJSON_IsObject(config)) return missing("truth.config", err);
+  lift_indexer(config);
   mla_status status = read_run(truth, err);
   if (status != MLA_OK) return status;
   mla_error own = mla_error_init();

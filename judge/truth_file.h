@@ -21,6 +21,7 @@ typedef struct mla_truth_file {
   mla_tensor kv_c;       /* [tokens, L], before mla_scale_kv_lora */
   mla_tensor rows;       /* [K] */
   mla_tensor attention;  /* [K, H*V], of those rows */
+  mla_tensor topk;       /* [tokens, topk]; only with an indexer */
   char unsupported[240]; /* why the layer cannot be judged by it, or "" */
   char remark[240];      /* where the file departs from a rule, or "" */
 } mla_truth_file;

@@ -49,7 +49,7 @@ typedef struct slot {
   mla_tensor *tensor;
 } slot;
 
-#define SLOTS 8
+#define SLOTS 13
 static void list_slots(mla_layer_weights *w, slot *list) {
   const slot all[SLOTS] = {
       {"q_proj", &w->q_proj},
@@ -60,6 +60,11 @@ static void list_slots(mla_layer_weights *w, slot *list) {
       {"kv_a_layernorm", &w->kv_a_layernorm},
       {"kv_b_proj", &w->kv_b_proj},
       {"o_proj", &w->o_proj},
+      {"indexer.wq_b", &w->index_wq_b},
+      {"indexer.wk", &w->index_wk},
+      {"indexer.k_norm", &w->index_k_norm},
+      {"indexer.k_norm.bias", &w->index_k_norm_bias},
+      {"indexer.weights_proj", &w->index_weights_proj},
   };
   memcpy(list, all, sizeof all);
 }
@@ -114,7 +119,8 @@ static mla_status draw(const mla_truth_file *truth, const cJSON *param,
   if (status == MLA_OK) status = allocate(tensor, MLA_F32, rank, shape, err);
   if (status != MLA_OK) return status;
   if (rank == 1) {
-    fill(tensor, truth->seed, param->string, 1, 1.0 / 16);
+    int bias = tensor == &weights->index_k_norm_bias;
+    fill(tensor, truth->seed, param->string, bias ? 0 : 1, 1.0 / 16);
   } else {
     double factor = 1.0 / (double)((int64_t)1 << half_log2(shape[1]));
     fill(tensor, truth->seed, param->string, 0, factor);

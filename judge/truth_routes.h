@@ -14,6 +14,11 @@ typedef struct mla_sequence {
   mla_tensor k_pe;     /* [T,R] */
   mla_tensor absorbed; /* [T,H,L+R]: q, for decode */
   mla_tensor latents;  /* [T,H,L]: what decode attends to */
+  /* With an indexer. */
+  mla_tensor q_index;       /* [T,Hi,Di] */
+  mla_tensor k_index;       /* [T,Di] */
+  mla_tensor index_weights; /* [T,Hi] */
+  mla_tensor positions;     /* [T,topk]: what the last route chose */
 } mla_sequence;
 
 /* Allocates and projects. Free it, whatever is returned. */
@@ -25,6 +30,10 @@ void mla_sequence_free(mla_sequence *s);
 /* attention[T,H,V], all tokens up-projected at once. */
 mla_status mla_sequence_prefill(const mla_sequence *s,
                                 const mla_tensor *attention, mla_error *err);
+/* The same for the first `count` tokens alone. */
+mla_status mla_sequence_prefill_front(const mla_sequence *s, int64_t count,
+                                      const mla_tensor *attention,
+                                      mla_error *err);
 /*
  * The same with the first `past` tokens in a paged cache, up-projected in
  * chunks of `chunk`; only the rows from `past` on are written.

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare_topk.h"
 #include "dmath.h"
 #include "dtype.h"
 #include "error.h"
 #include "oracle.h"
+#include "tensor.h"
 
 /* Offset of the first element of a row: all axes but the last, flattened. */
 static int64_t row_offset(const mla_tensor *t, int64_t row) {
@@ -45,11 +47,46 @@ static double worst_value(const mla_expected_view *view, const mla_tensor *t,
   return worst;
 }
 
+/* Positions: any choice that the logits' budgets allow. */
+static mla_status judge_choices(const mla_expected *expected,
+                                const mla_expected_view *view,
+                                const mla_answer *answer, const mla_tensor *t,
+                                double *worst, mla_error *err) {
+  mla_choice row = {0};
+  row.logit = mla_expected_logits(expected, &row.width);
+  row.topk = view->width;
+  size_t logits = (size_t)(view->rows * row.width) + 1;
+  double *budget = malloc(logits * sizeof *budget);
+  row.taken = malloc((size_t)row.width + 1);
+  int64_t *chosen = malloc((size_t)row.topk * sizeof *chosen);
+  mla_choice_fault *fault = malloc((size_t)row.topk * sizeof *fault);
+  int there = budget && row.taken && chosen && fault;
+  if (there) mla_expected_logits_budget(expected, &answer->numerics, budget);
+  row.budget = budget;
+  for (int64_t r = 0; there && r < view->rows; r++) {
+    for (int64_t i = 0; i < row.topk; i++)
+      chosen[i] = mla_get_int(t->data, t->dtype, mla_at1(t, r) + i);
+    mla_choice_judge(&row, chosen, fault);
+    for (int64_t i = 0; i < row.topk; i++)
+      if (fault[i].ratio > *worst) *worst = fault[i].ratio;
+    row.logit += row.width;
+    row.budget += row.width;
+  }
+  free(budget);
+  free(row.taken);
+  free(chosen);
+  free(fault);
+  if (there) return MLA_OK;
+  return mla_fail(err, MLA_OUT_OF_MEMORY, "budget", "no memory for choices");
+}
+
 static mla_status judge_output(mla_expected *expected, int32_t i,
                                const mla_answer *answer, const mla_args *args,
                                double *worst, mla_error *err) {
   mla_expected_view view = mla_expected_at(expected, i);
   const mla_tensor *t = mla_arg(args, view.slot);
+  if (view.slot == MLA_T_POSITIONS)
+    return judge_choices(expected, &view, answer, t, worst, err);
   if (view.bytes) {
     int same = memcmp(t->data, view.bytes, (size_t)view.byte_count) == 0;
     *worst = same ? 0 : mla_inf();

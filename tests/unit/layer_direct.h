@@ -15,7 +15,10 @@ enum {
   DIRECT_L = 8,
   DIRECT_P = 6,
   DIRECT_R = 4,
-  DIRECT_V = 5
+  DIRECT_V = 5,
+  DIRECT_HI = 2, /* of the indexer */
+  DIRECT_DI = 6,
+  DIRECT_TOPK = 3
 };
 
 typedef struct direct_layer {
@@ -25,7 +28,8 @@ typedef struct direct_layer {
   int64_t first_position;
 } direct_layer;
 
-/* config's sizes are set here; the rest is the caller's. */
+/* config's sizes are set here; the rest is the caller's. With a q_lora or an
+   index_topk of more than 0 the layer has such. */
 void direct_layer_make(direct_layer *d, const mla_layer_config *config);
 void direct_layer_free(direct_layer *d);
 
@@ -33,5 +37,8 @@ void direct_layer_free(direct_layer *d);
    docs/spec.md. */
 void direct_layer_run(const direct_layer *d, double *attention, double *out,
                       double *kv_c);
+
+/* topk[T][TOPK]: positions that each token's indexer chooses, -1 behind. */
+void direct_layer_choose(const direct_layer *d, int32_t *topk);
 
 #endif

@@ -230,8 +230,8 @@ START_TEST(creation_refuses) {
           "rope.dim is 2");
   c = d.config;
   c.index_topk = 64;
-  refused(mla_layer_create(dev, &c, &w, MLA_F64, &layer, &err), MLA_UNSUPPORTED,
-          &err, "indexer");
+  refused(mla_layer_create(dev, &c, &w, MLA_F64, &layer, &err), bad, &err,
+          "index_n_heads is 0");
   c = d.config;
   c.v_head_dim++;
   refused(mla_layer_create(dev, &c, &w, MLA_F64, &layer, &err), bad, &err,

@@ -1,5 +1,5 @@
 /*
- * test_norm.c - RMSNorm on numbers that can be checked by hand, and the same
+ * test_norm.c - both norms on numbers that can be checked by hand, and the same
  * on any type and stride.
  */
 #include "norm.h"
@@ -29,6 +29,22 @@ START_TEST(by_hand) {
   mla_rms_norm(&tx, &tw, 36, &ty);
   ck_assert(mla_fabs(y[0] - 3 / 6.5) <= 1e-16);
   ck_assert(mla_fabs(y[1] + 40 / 6.5) <= 1e-15);
+}
+END_TEST
+
+/* mean 2, variance (1 + 1 + 9 + 9) / 4 = 5; eps 4 makes the root 3. */
+START_TEST(layer_norm_by_hand) {
+  const int64_t shape[2] = {2, 4}, width[1] = {4};
+  double x[8] = {1, 3, -1, 5, 7, 7, 7, 7};
+  double w[4] = {1, 3, 1, -2}, b[4] = {0, 1, 0.5, 0};
+  mla_tensor tx = mla_tensor_dense(x, MLA_F64, 2, shape);
+  mla_tensor tw = mla_tensor_dense(w, MLA_F64, 1, width);
+  mla_tensor tb = mla_tensor_dense(b, MLA_F64, 1, width);
+  mla_layer_norm(&tx, &tw, &tb, 4, &tx);
+  const double expected[8] = {-1 / 3.0, 2, -0.5, -2, 0, 1, 0.5, 0};
+  for (int i = 0; i < 8; i++) {
+    ck_assert(mla_fabs(x[i] - expected[i]) <= 1e-15);
+  }
 }
 END_TEST
 
@@ -87,6 +103,7 @@ int main(void) {
   Suite *suite = suite_create("norm");
   TCase *tests = tcase_create("norm");
   tcase_add_test(tests, by_hand);
+  tcase_add_test(tests, layer_norm_by_hand);
   tcase_add_test(tests, zeros_stay_zero);
   tcase_add_loop_test(tests, types_and_strides, 0, 3);
   tcase_add_test(tests, rows_are_scaled);

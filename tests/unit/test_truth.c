@@ -96,11 +96,19 @@ START_TEST(cpu_is_held_to_its_budget) {
 }
 END_TEST
 
-START_TEST(an_indexer_is_not_judged) {
-  mla_truth_result r = judge_truth(stored_path("dsa_small"), "ref");
-  ck_assert_int_eq(r.verdict, MLA_TRUTH_UNSUPPORTED);
-  ck_assert_ptr_nonnull(strstr(r.reason, "sparse indexer"));
-  ck_assert_ptr_nonnull(strstr(truth_line(&r), "UNSUPPORTED"));
+/* One page size and number of splits of the many: sparse prefill, the front
+   densely, sparse decode. */
+START_TEST(reference_agrees_with_an_indexer) {
+  static const int32_t page[] = {16}, splits[] = {2};
+  const mla_truth_options few = {page, 1, splits, 1};
+  mla_truth_result r = judge_truth_by(stored_path("dsa_small"), "ref", &few);
+  ck_assert_msg(r.verdict == MLA_TRUTH_PASS, "%s", truth_line(&r));
+  ck_assert_str_eq(r.reason, "");
+  ck_assert_int_eq(r.combinations, 3);
+  ck_assert_int_eq((int)r.choices, 2 * 200);
+  ck_assert_int_eq((int)r.wrong_choices, 0);
+  ck_assert(r.output_error > 0 && r.attention_error > 0);
+  ck_assert_ptr_nonnull(strstr(truth_line(&r), "400 of 400 choices equal"));
 }
 END_TEST
 
@@ -123,7 +131,7 @@ int main(void) {
   tcase_add_test(tests, stored_metadata_follows_the_rules);
   tcase_add_test(tests, tables_are_told_apart);
   tcase_add_loop_test(tests, cpu_is_held_to_its_budget, 0, 2);
-  tcase_add_test(tests, an_indexer_is_not_judged);
+  tcase_add_test(tests, reference_agrees_with_an_indexer);
   tcase_add_test(tests, files_are_told_apart);
   suite_add_tcase(suite, tests);
   return check_main(suite);

@@ -24,7 +24,7 @@ typedef struct made {
   char json[4096];
   double output[T * HIDDEN], kv_c[T * L], attention[T * WIDE];
   double rows_attention[ROWS * WIDE];
-  int32_t rows[ROWS];
+  int32_t rows[ROWS], topk[T * DIRECT_TOPK];
 } made;
 
 static const char with_everything[] =
@@ -49,6 +49,7 @@ static void edit(made *m, const char *from, const char *to) {
 static void save_without(const made *m, const char *left_out) {
   const int64_t output[2] = {T, HIDDEN}, kv_c[2] = {T, L};
   const int64_t rows[1] = {ROWS}, wide[2] = {ROWS, WIDE};
+  const int64_t list[2] = {T, DIRECT_TOPK};
   const struct {
     const char *name;
     int32_t dtype, rank;
@@ -57,9 +58,11 @@ static void save_without(const made *m, const char *left_out) {
   } all[] = {{"output", MLA_F64, 2, output, m->output},
              {"kv_c", MLA_F64, 2, kv_c, m->kv_c},
              {"rows", MLA_I32, 1, rows, m->rows},
-             {"attn_output_rows", MLA_F64, 2, wide, m->rows_attention}};
+             {"attn_output_rows", MLA_F64, 2, wide, m->rows_attention},
+             {"topk_indices", MLA_I32, 2, list, m->topk}};
   mla_st_writer *w = mla_st_writer_new();
-  for (int i = 0; i < 4; i++) {
+  int count = strstr(m->json, "index_topk") ? 5 : 4;
+  for (int i = 0; i < count; i++) {
     if (strcmp(all[i].name, left_out) == 0) continue;
     ck_assert_int_eq(
         mla_st_writer_add(w, all[i].name, all[i].dtype, all[i].rank,
@@ -90,6 +93,7 @@ static void fill(made *m) {
   ck_assert_int_eq(mla_truth_weights(&truth, &d.weights, &err), MLA_OK);
   ck_assert_int_eq(mla_truth_hidden(&truth, MLA_F64, &d.hidden, &err), MLA_OK);
   direct_layer_run(&d, m->attention, m->output, m->kv_c);
+  if (d.config.index_topk) direct_layer_choose(&d, m->topk);
   scale = d.config.mla_scale_kv_lora;
   for (int i = 0; i < T * L && scale > 0; i++) m->kv_c[i] /= scale;
   for (int r = 0; r < ROWS; r++) {
@@ -146,6 +150,64 @@ START_TEST(every_key_is_understood) {
   ck_assert_msg(r.attention_error <= 1e-13, "%s", truth_line(&r));
   ck_assert_msg(r.latent_error <= 1e-14, "%s", truth_line(&r));
   remove(TRUTH_PATH);
+  free(m);
+}
+END_TEST
+
+/* An indexer that turns interleaved pairs, or half-split ones. */
+static void add_indexer(made *m, const char *interleave) {
+  char pairs[64];
+  edit(m, "\"seed\":77", "\"seed\":5"); /* where either pairing chooses
+                                           differently, and eps matters */
+  edit(m, "\"index\":{}",
+       "\"index\":{\"index_n_heads\":2,\"index_head_dim\":6,"
+       "\"index_topk\":3}");
+  edit(m, "\"params\":{",
+       "\"params\":{\"indexer.wq_b.weight\":[12,9],"
+       "\"indexer.wk.weight\":[6,10],\"indexer.k_norm.weight\":[6],"
+       "\"indexer.k_norm.bias\":[6],\"indexer.weights_proj.weight\":[2,10],");
+  edit(m, "\"kv_a_layernorm\":0.25",
+       "\"kv_a_layernorm\":0.25,\"indexer.k_norm\":0.125");
+  snprintf(pairs, sizeof pairs, "\"indexer_rope_interleave\":%s,\"rope_table\"",
+           interleave);
+  edit(m, "\"rope_table\"", pairs);
+}
+
+START_TEST(an_indexer_turns_either_pairs) {
+  made *m = make();
+  add_indexer(m, _i ? "true" : "false");
+  fill(m);
+  save(m);
+  mla_truth_result r = judge_truth(TRUTH_PATH, "ref");
+  ck_assert_msg(r.verdict == MLA_TRUTH_PASS, "%s", truth_line(&r));
+  ck_assert_msg(r.output_error <= 1e-13, "%s", truth_line(&r));
+  ck_assert_int_eq((int)r.choices, 15 * T);
+  ck_assert_int_eq(r.combinations, 16);
+  edit(m, _i ? "interleave\":true,\"rope_table" : "interleave\":false",
+       _i ? "interleave\":false,\"rope_table" : "interleave\":true");
+  expect(m, MLA_TRUTH_FAIL, "");
+  free(m);
+}
+END_TEST
+
+/* One position in one row, and an eps that is not the one. */
+START_TEST(wrong_choices_are_found) {
+  made *m = make();
+  add_indexer(m, "true");
+  fill(m);
+  int32_t *last = m->topk + (T - 1) * DIRECT_TOPK, right = last[1];
+  while (last[1] == right || last[1] == last[0] || last[1] == last[2])
+    last[1] = (last[1] + 1) % T;
+  save(m);
+  mla_truth_result r = judge_truth(TRUTH_PATH, "ref");
+  ck_assert_int_eq(r.verdict, MLA_TRUTH_FAIL);
+  ck_assert_int_eq((int)r.wrong_choices, 15);
+  ck_assert_ptr_nonnull(strstr(truth_line(&r),
+                               "90 of 105 choices equal "
+                               "(sparse prefill, page 1)"));
+  last[1] = right;
+  edit(m, "\"indexer.k_norm\":0.125", "\"indexer.k_norm\":0.9");
+  expect(m, MLA_TRUTH_FAIL, "");
   free(m);
 }
 END_TEST
@@ -225,13 +287,6 @@ END_TEST
 static const struct {
   const char *from, *to, *word;
 } foreign[] = {
-    {"\"index\":{}", "\"index_topk\":4", "sparse indexer"},
-    {"\"params\":{", "\"params\":{\"indexer.wk.weight\":[2,2],",
-     "sparse indexer"},
-    {"\"rope_interleave\"",
-     "\"indexer_rope_interleave\":false,"
-     "\"rope_interleave\"",
-     "sparse indexer"},
     {"\"params\":{", "\"params\":{\"o_proj.bias\":[10],", "o_proj.bias"},
     {"\"default\"", "\"longrope\"", "longrope"},
 };
@@ -266,6 +321,13 @@ static void malformed(const char *word) {
 static const struct {
   const char *from, *to, *word;
 } broken[] = {
+    {"\"index\":{}", "\"index_topk\":4", "index_n_heads"},
+    {"\"index\":{}",
+     "\"index_topk\":3,\"index_n_heads\":2,\"index_head_dim\":6", "index_wq_b"},
+    {"\"rope_interleave\"",
+     "\"indexer_rope_interleave\":false,"
+     "\"rope_interleave\"",
+     "index_topk"},
     {"{\"case\"", "[\"case\"", "truth.config"},
     {"\"config\"", "\"konfig\"", "truth.config"},
     {"\"seed\":77,", "", "seed"},
@@ -325,6 +387,8 @@ int main(void) {
   TCase *tests = tcase_create("truth_made");
   tcase_set_timeout(tests, 120);
   tcase_add_loop_test(tests, every_key_is_understood, 0, 4);
+  tcase_add_loop_test(tests, an_indexer_turns_either_pairs, 0, 2);
+  tcase_add_test(tests, wrong_choices_are_found);
   tcase_add_test(tests, scales_of_the_file_count);
   tcase_add_loop_test(tests, a_lie_is_found_out, 0, LIES);
   tcase_add_test(tests, a_wrong_number_is_found);

@@ -10,11 +10,16 @@
 #include "mla/mla.h"
 
 mla_truth_result judge_truth(const char *path, const char *backend) {
+  return judge_truth_by(path, backend, NULL);
+}
+
+mla_truth_result judge_truth_by(const char *path, const char *backend,
+                                const mla_truth_options *options) {
   mla_truth_result result;
   mla_device *dev;
   mla_error err = mla_error_init();
   ck_assert_int_eq(mla_open(backend, 0, NULL, &dev, &err), MLA_OK);
-  mla_status status = mla_truth_judge(path, dev, NULL, &result, &err);
+  mla_status status = mla_truth_judge(path, dev, options, &result, &err);
   ck_assert_msg(status == MLA_OK, "%s: %s", path, err.message);
   mla_close(dev);
   return result;
