@@ -3,7 +3,9 @@
 # mla/backend.h, and adds the test NAME_conformance: the verdict of mlacheck.
 # ONLY is what the port claims to serve, as in `mlacheck run --only`; without
 # it the claim is all of profile smoke. Without mlacheck the plugin is built
-# all the same, and the test fails: nothing passes by absence.
+# all the same, and the test fails: nothing passes by absence. --required makes
+# "nothing was applicable" exit code 1: many test runners count 77, which it is
+# otherwise, as skipped.
 function(mla_add_port name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;ONLY" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
@@ -27,5 +29,5 @@ function(mla_add_port name)
     set(claim --only ${arg_ONLY})
   endif()
   add_test(NAME ${name}_conformance
-    COMMAND ${check} run --plugin $<TARGET_FILE:${name}> ${claim})
+    COMMAND ${check} run --required --plugin $<TARGET_FILE:${name}> ${claim})
 endfunction()

@@ -11,5 +11,6 @@ int cmd_show(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 int cmd_gen(int argc, char **argv);
 int cmd_selftest(int argc, char **argv);
+int cmd_submit(int argc, char **argv);
 
 #endif

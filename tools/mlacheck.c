@@ -20,6 +20,7 @@ static const char help[] =
     "  gen     write the golden vectors anew, or check them\n"
     "  report  the JSON reports of runs as one page, or as JUnit XML\n"
     "  selftest  judge the judge: every planted fault must be caught\n"
+    "  submit  pack a conformance claim, or check one\n"
     "\n"
     "  mlacheck run                              the CPU backend, quickly\n"
     "  mlacheck run --plugin ./libport.so        a port of yours\n"
@@ -32,10 +33,10 @@ static const char help[] =
 static const struct {
   const char *name;
   int (*run)(int argc, char **argv);
-} commands[] = {{"run", cmd_run},          {"list", cmd_list},
-                {"show", cmd_show},        {"info", cmd_info},
-                {"gen", cmd_gen},          {"report", cmd_report},
-                {"selftest", cmd_selftest}};
+} commands[] = {{"run", cmd_run},           {"list", cmd_list},
+                {"show", cmd_show},         {"info", cmd_info},
+                {"gen", cmd_gen},           {"report", cmd_report},
+                {"selftest", cmd_selftest}, {"submit", cmd_submit}};
 
 /* What was printed must have arrived; a full disk is no success. */
 static int flushed(int code) {

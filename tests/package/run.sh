@@ -87,4 +87,27 @@ if [ -n "$tool" ]; then
   quietly ctest --test-dir "$work/port-build" --no-tests=error \
     --output-on-failure
   say 'mlacheck passes the template'
+  # A claim of nothing fails, even where the runner takes 77 for skipped; and
+  # a port without mlacheck fails too.
+  {
+    sed 's/ONLY decode:f32/ONLY nobody/' "$prefix/share/mla/template/CMakeLists.txt"
+    echo 'set_tests_properties(port_conformance PROPERTIES SKIP_RETURN_CODE 77)'
+  } >"$work/port/CMakeLists.txt"
+  grep -q 'ONLY nobody' "$work/port/CMakeLists.txt"
+  for mlacheck in "$prefix/bin/mlacheck" "$work/nowhere/mlacheck"; do
+    quietly cmake -S "$work/port" -B "$work/port-build" \
+      -DMLA_MLACHECK="$mlacheck"
+    if ctest --test-dir "$work/port-build" --no-tests=error \
+      >"$work/log" 2>&1; then
+      say "a claim of nothing is no failure ($mlacheck)"
+      cat "$work/log"
+      exit 1
+    fi
+    grep -q 'port_conformance (\(Failed\|Not Run\|BAD_COMMAND\))' "$work/log" || {
+      say "the test of a claim of nothing did not fail ($mlacheck)"
+      cat "$work/log"
+      exit 1
+    }
+  done
+  say 'a claim of nothing fails'
 fi
