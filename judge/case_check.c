@@ -151,9 +151,10 @@ static mla_status check_prefix(const mla_case *c, mla_error *err) {
     if (b == mla_case_first(c) && mla_case_cached(c, b) < first)
       first = mla_case_cached(c, b);
     if (first < prefix)
-      return FAIL("case: prefix %lld, but the first row of request %lld sees "
-                  "%lld keys",
-                  (long long)prefix, (long long)b, (long long)first);
+      return FAIL(
+          "case: prefix %lld, but the first row of request %lld sees "
+          "%lld keys",
+          (long long)prefix, (long long)b, (long long)first);
   }
   return MLA_OK;
 }
@@ -163,8 +164,7 @@ static mla_status check_composed(const mla_case *c, mla_error *err) {
     return FAIL("case: cascade and ranks are two compositions");
   if (c->num[MLA_K_INTERLEAVE] > 1 && !c->num[MLA_K_RANKS])
     return FAIL("case: interleave needs ranks");
-  if (c->num[MLA_K_RANKS] &&
-      (c->num[MLA_K_GAP] || c->num[MLA_K_STRIDES]) &&
+  if (c->num[MLA_K_RANKS] && (c->num[MLA_K_GAP] || c->num[MLA_K_STRIDES]) &&
       c->num[MLA_K_INTERLEAVE] % c->num[MLA_K_PAGE])
     return FAIL("case: ranks whose interleave divides pages need dense ones");
   if (c->num[MLA_K_CHUNKED] && !mla_case_list_given(c, MLA_K_CTX))

@@ -109,6 +109,13 @@ static const mla_axis axes[] = {
     AMONG(MLA_K_CHUNK, 50, 1, 7, 16, 64, 100),
     ANY(MLA_K_LOOSE, 15),
     ANY(MLA_K_REPLAY, 12),
+
+    /* compositions */
+    AMONG(MLA_K_PREFIX, 15, 1, 3, 16, 33, 64, 128),
+    ANY(MLA_K_CASCADE, 8),
+    AMONG(MLA_K_RANKS, 8, 1, 2, 3, 4, 7),
+    AMONG(MLA_K_INTERLEAVE, 80, 1, 2, 3, 16, 16, 64),
+    ANY(MLA_K_CHUNKED, 30),
 };
 
 /* Attributes without a line. */

@@ -221,6 +221,17 @@ static void agree_on_exactness(drawing *g) {
     n->value[b] = (int32_t)power_of_two(n->value[b]);
 }
 
+/* One composition, and what belongs to it. */
+static void agree_on_composition(drawing *g) {
+  int64_t *num = g->c->num;
+  if (num[MLA_K_RANKS]) num[MLA_K_CASCADE] = 0;
+  if (!num[MLA_K_RANKS]) num[MLA_K_INTERLEAVE] = 1;
+  if (num[MLA_K_RANKS] && num[MLA_K_INTERLEAVE] % num[MLA_K_PAGE])
+    num[MLA_K_GAP] = num[MLA_K_STRIDES] = 0;
+  if (num[MLA_K_CHUNKED] && !mla_case_list_given(g->c, MLA_K_CTX))
+    num[MLA_K_CHUNKED] = 0;
+}
+
 /* -------------------------------------------------------------------- whole */
 
 static int fits(drawing *g) {
@@ -254,6 +265,7 @@ static int draw(drawing *g) {
   agree_on_heads(g);
   agree_on_exactness(g);
   agree_on_blocks(g);
+  agree_on_composition(g);
   return is_lawful(g->c) && fits(g);
 }
 
