@@ -8,6 +8,7 @@
 #include "cpu_internal.h"
 #include "cpu_parallel.h"
 #include "cpu_schedule.h"
+#include "cpu_tiles.h"
 #include "tensor.h"
 
 #define LANES MLA_CPU_LANES
@@ -15,6 +16,7 @@
 /* What one thread works in. */
 typedef struct scratch {
   mla_cpu_tile tile;
+  mla_cpu_tiles tiles;  /* where a matrix unit serves; k to rows absent */
   float *k, *v;         /* a block; v is k where values are part of keys */
   int64_t k_ld, v_ld;   /* row strides, in floats */
   float *whole, *split; /* parts of all panels: of all splits, of one */
@@ -31,7 +33,27 @@ typedef struct decode {
   uint64_t scratch_bytes;
 } decode;
 
+int mla_cpu_decode_by_tiles(const mla_cpu_context *c) {
+  const mla_problem *p = &c->problem;
+  return c->table.tile_scores && p->op == MLA_OP_DECODE &&
+         p->q_dtype == MLA_BF16 && p->cache_format == MLA_CACHE_BF16 &&
+         !(p->flags & MLA_SEPARATE_V) && p->v_dim % 16 == 0;
+}
+
 /* ----------------------------------------------------------------- memory */
+
+static void blocks_take(mla_cpu_arena *arena, const mla_problem *p,
+                        scratch *s) {
+  s->k_ld = s->v_ld = mla_cpu_stride(p->head_dim);
+  s->k = s->v =
+      mla_cpu_take(arena, MLA_CPU_BLOCK * (uint64_t)s->k_ld, sizeof(float));
+  if (p->flags & MLA_SEPARATE_V) {
+    s->v_ld = mla_cpu_stride(p->v_dim);
+    s->v =
+        mla_cpu_take(arena, MLA_CPU_BLOCK * (uint64_t)s->v_ld, sizeof(float));
+  }
+  s->rows = mla_cpu_take(arena, LANES * (uint64_t)p->head_dim, sizeof(float));
+}
 
 static scratch scratch_take(mla_cpu_arena *arena, const mla_cpu_context *c) {
   const mla_problem *p = &c->problem;
@@ -39,18 +61,17 @@ static scratch scratch_take(mla_cpu_arena *arena, const mla_cpu_context *c) {
   uint64_t parts = (uint64_t)panels * (uint64_t)mla_cpu_part_floats(p->v_dim);
   scratch s;
   memset(&s, 0, sizeof s);
-  mla_cpu_tile_take(arena, &s.tile, panels, p->head_dim, p->v_dim);
-  s.tile.soft_cap = (float)p->logits_soft_cap;
-  s.k_ld = s.v_ld = mla_cpu_stride(p->head_dim);
-  s.k = s.v =
-      mla_cpu_take(arena, MLA_CPU_BLOCK * (uint64_t)s.k_ld, sizeof(float));
-  if (p->flags & MLA_SEPARATE_V) {
-    s.v_ld = mla_cpu_stride(p->v_dim);
-    s.v = mla_cpu_take(arena, MLA_CPU_BLOCK * (uint64_t)s.v_ld, sizeof(float));
+  if (mla_cpu_decode_by_tiles(c)) {
+    mla_cpu_tile_take(arena, &s.tile, panels, 0, p->v_dim);
+    mla_cpu_tiles_take(arena, &s.tiles, panels, p->head_dim, p->v_dim);
+    s.tiles.scale = (float)p->scale;
+  } else {
+    mla_cpu_tile_take(arena, &s.tile, panels, p->head_dim, p->v_dim);
+    blocks_take(arena, p, &s);
   }
+  s.tile.soft_cap = (float)p->logits_soft_cap;
   s.whole = mla_cpu_take(arena, parts, sizeof(float));
   s.split = mla_cpu_take(arena, parts, sizeof(float));
-  s.rows = mla_cpu_take(arena, LANES * (uint64_t)p->head_dim, sizeof(float));
   s.line = mla_cpu_take(arena, (uint64_t)p->v_dim, sizeof(float));
   return s;
 }
@@ -88,9 +109,31 @@ static int64_t limit_of(const decode *d, const mla_cpu_unit *u, int64_t row) {
   return mla_cpu_max(0, u->length - u->query_len + t + 1);
 }
 
+/* As below, for a matrix unit. */
+static void load_tile_queries(const decode *d, const mla_cpu_unit *u,
+                              scratch *s) {
+  int64_t width = s->tiles.width;
+  const uint16_t *rows[LANES];
+  s->tile.panels = (int)mla_cpu_ceil(u->rows, LANES);
+  for (int p = 0; p < s->tile.panels; p++) {
+    for (int64_t x = 0; x < LANES; x++) {
+      int64_t row = u->row + mla_cpu_min(p * LANES + x, u->rows - 1);
+      int64_t at = mla_at3(d->q, token_of(d, u, row), head_of(d, u, row), 0);
+      s->tile.limit[p * LANES + x] = limit_of(d, u, row);
+      rows[x] = (const uint16_t *)d->q->data + at;
+    }
+    d->c->table.tile_queries(s->tiles.queries + p * width * LANES, rows,
+                             d->c->problem.head_dim);
+  }
+}
+
 /* A panel's queries, and how far each sees. Lanes without a row are copies of
    the last one that has: they change neither what is skipped nor masked. */
 static void load_queries(const decode *d, const mla_cpu_unit *u, scratch *s) {
+  if (s->tiles.queries) {
+    load_tile_queries(d, u, s);
+    return;
+  }
   int type = mla_cpu_type_of(d->q->dtype);
   int64_t width = s->tile.width;
   s->tile.panels = (int)mla_cpu_ceil(u->rows, LANES);
@@ -175,6 +218,31 @@ static void fetch_keys(const void *state, int part, int parts) {
   }
 }
 
+/* As below, for a matrix unit: keys as they are, in larger blocks. */
+static void attend_key_tiles(const decode *d, const mla_cpu_unit *u,
+                             int64_t first, int64_t last, scratch *s) {
+  int64_t width = d->c->problem.head_dim;
+  mla_cpu_tile_block b;
+  key_range now = {d, u, 0, 0}, next = {d, u, 0, 0};
+  memset(&b, 0, sizeof b);
+  b.v = s->tiles.keys;
+  b.v_ld = s->tiles.ld;
+  b.fresh = 1;
+  b.ahead = fetch_keys;
+  b.ahead_state = &next;
+  for (; first < last; first += MLA_CPU_TILE_BLOCK, b.fresh = 0) {
+    now.first = b.first = first;
+    now.n = b.n = (int)mla_cpu_min(MLA_CPU_TILE_BLOCK, last - first);
+    next.first = first + b.n;
+    next.n = (int)mla_cpu_min(MLA_CPU_TILE_BLOCK, last - next.first);
+    for (int j = 0; j < now.n; j++)
+      memcpy(s->tiles.keys + j * s->tiles.ld, key_at(&now, d->cache, j),
+             (size_t)width * sizeof(uint16_t));
+    mla_cpu_tiles_pad(&s->tiles, now.n, width);
+    mla_cpu_tiles_attend(&d->c->table, &s->tile, &s->tiles, &b);
+  }
+}
+
 /* Feeds keys first .. last - 1 to the tile's parts. */
 static void attend_keys(const decode *d, const mla_cpu_unit *u, int64_t first,
                         int64_t last, scratch *s) {
@@ -209,7 +277,11 @@ static void attend_split(const decode *d, const mla_cpu_unit *u, int64_t k,
   for (int p = 0; p < s->tile.panels; p++)
     mla_cpu_part_clear(
         mla_cpu_part_at(parts + p * mla_cpu_part_floats(v_dim), v_dim), v_dim);
-  attend_keys(d, u, k * keys, mla_cpu_min((k + 1) * keys, end), s);
+  end = mla_cpu_min((k + 1) * keys, end);
+  if (s->tiles.queries)
+    attend_key_tiles(d, u, k * keys, end, s);
+  else
+    attend_keys(d, u, k * keys, end, s);
 }
 
 /* ------------------------------------------------------------------ tasks */

@@ -64,6 +64,9 @@ extern const mla_cpu_op mla_cpu_op_kv_write, mla_cpu_op_kv_read,
     mla_cpu_op_v_expand, mla_cpu_op_decode, mla_cpu_op_prefill,
     mla_cpu_op_merge, mla_cpu_op_matmul;
 
+/* Does a matrix unit do it, with probabilities rounded to bf16? */
+int mla_cpu_decode_by_tiles(const mla_cpu_context *context);
+
 /* Reasons that several operations give. */
 const char *mla_cpu_refuse_types(const mla_problem *problem, int weights);
 const char *mla_cpu_refuse_cache(const mla_problem *problem);

@@ -82,7 +82,8 @@ typedef void mla_cpu_scale_fn(int64_t n, float *x, const float *times);
  *   keys     [n16][ld]                     rows as a cache holds them, k32 wide
  *   queries  [k32 / 2][LANES][2]           pairs of columns, lane by lane
  *   weights  [n32 / 2][LANES][2]           pairs of keys, lane by lane
- *   values   [v_dim / 16][n32 / 32][16][32]  transposed, tile after tile
+ *   values   [v_dim / 16][TILE_BLOCK / 32][16][32]  transposed, tile by tile,
+ *            the first n32 / 32 of each row of tiles in use
  */
 #define MLA_CPU_TILE_DEPTH 32
 #define MLA_CPU_TILE_BLOCK 256 /* keys of one block, at most */

@@ -43,7 +43,7 @@ static mla_status set_isa(const char *text, size_t length,
                     "isa is %s, this machine runs no higher level than %s",
                     mla_cpu_isa_name(isa),
                     mla_cpu_isa_name(mla_cpu_isa_best(here)));
-  options->mask = mla_cpu_isa_set(isa);
+  options->mask = mla_cpu_isa_set(isa) & here;
   return MLA_OK;
 }
 

@@ -103,6 +103,10 @@ static void say_yes(mla_answer *answer, const mla_cpu_context *c,
   answer->numerics.u_acc = 0x1p-24;
   answer->numerics.u_p = 0x1p-24;
   answer->numerics.u_mid = 0x1p-24;
+  if (mla_cpu_decode_by_tiles(c)) {
+    answer->numerics.u_p = 0x1p-8;
+    answer->numerics.flushes_subnormals = 1;
+  }
   snprintf(answer->kernel, sizeof answer->kernel, "mla_%s_%s_%s", op->name,
            mla_dtype_name(path_type(&c->problem)),
            mla_cpu_isa_name(c->table.isa));

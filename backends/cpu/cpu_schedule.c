@@ -88,11 +88,13 @@ static int64_t count_tasks(const batch *b, int panels) {
   return tasks * b->context->problem.num_kv_heads;
 }
 
-/* Tall tiles convert the keys less often, low ones give more tasks. */
+/* Tall tiles convert the keys less often, low ones give more tasks. For a
+   matrix unit, converting costs about as much as a panel's products. */
 static int choose_panels(const batch *b) {
   int panels = mla_cpu_max_panels(b->context);
-  while (panels > 1 &&
-         count_tasks(b, panels) < (int64_t)tasks_a_thread * b->context->threads)
+  int64_t wanted = mla_cpu_decode_by_tiles(b->context) ? 1 : tasks_a_thread;
+  wanted *= b->context->threads;
+  while (panels > 1 && count_tasks(b, panels) < wanted)
     panels = (panels + 1) / 2;
   return panels;
 }

@@ -25,5 +25,7 @@ KERNEL(AVX512, tile_queries, tile_queries, mla_tile_queries_bf16_avx512)
 KERNEL(AVX512, tile_values, tile_values, mla_tile_values_bf16_avx512)
 KERNEL(AVX512_BF16, tile_weights, tile_weights,
        mla_tile_weights_bf16_avx512_bf16)
+#ifdef __x86_64__
 KERNEL(AMX, tile_scores, tile_scores, mla_tile_scores_bf16_amx)
 KERNEL(AMX, tile_product, tile_product, mla_tile_product_bf16_amx)
+#endif

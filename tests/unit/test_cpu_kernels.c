@@ -63,7 +63,7 @@ END_TEST
 static const mla_cpu_table *table_of(int isa) {
   static mla_cpu_table table;
   if (!(mla_cpu_isa_detect() & MLA_CPU_BIT(isa))) return NULL;
-  table = mla_cpu_table_for(mla_cpu_isa_set(isa));
+  table = mla_cpu_table_for(mla_cpu_isa_set(isa) & mla_cpu_isa_detect());
   return &table;
 }
 
@@ -338,12 +338,134 @@ START_TEST(soft_cap) {
 }
 END_TEST
 
+/* --------------------------------------------------------- tiles of bf16 */
+
+static void fill_codes(uint16_t *x, int64_t n, const char *name) {
+  mla_rng rng = mla_rng_named(13, name);
+  for (int64_t i = 0; i < n; i++)
+    x[i] = mla_f32_to_bf16((float)mla_rng_bell(rng, (uint64_t)i));
+}
+
+static uint16_t *codes_of(int64_t n) {
+  return (uint16_t *)(void *)panel_of(n / 2 + 16);
+}
+
+/* What tiles are filled with, against the plain loops, and nothing beyond. */
+START_TEST(tiles_are_filled) {
+  const mla_cpu_table *t = table_of(_i);
+  if (!t) return;
+  mla_cpu_table plain = mla_cpu_table_for(0);
+  enum { ld = 100, size = 96 * MLA_CPU_TILE_BLOCK };
+  uint16_t *rows = codes_of(ld * MLA_CPU_TILE_BLOCK);
+  uint16_t *got = codes_of(size), *want = codes_of(size);
+  float *s = panel_of(MLA_CPU_TILE_BLOCK * LANES);
+  const uint16_t *lane[LANES];
+  static const int counts[] = {1, 2, 31, 32, 33, 95, 96, 256};
+  fill_codes(rows, ld * MLA_CPU_TILE_BLOCK, "rows");
+  fill(s, MLA_CPU_TILE_BLOCK * LANES, "s");
+  for (int x = 0; x < LANES; x++) lane[x] = rows + x * ld;
+  for (int i = 0; i < 8; i++) {
+    for (int v = 16; v <= 96; v += 16) {
+      memset(got, 0xA5, size * 2);
+      memset(want, 0xA5, size * 2);
+      t->tile_values(got, rows, ld, counts[i], v);
+      plain.tile_values(want, rows, ld, counts[i], v);
+      REQUIRE(memcmp(got, want, size * 2) == 0, "values %d %d", counts[i], v);
+    }
+    t->tile_weights(got, s, counts[i]);
+    plain.tile_weights(want, s, counts[i]);
+    REQUIRE(memcmp(got, want, size * 2) == 0, "weights %d", counts[i]);
+    if (counts[i] > ld) continue;
+    t->tile_queries(got, lane, counts[i]);
+    plain.tile_queries(want, lane, counts[i]);
+    REQUIRE(memcmp(got, want, size * 2) == 0, "queries %d", counts[i]);
+  }
+  free(rows);
+  free(got);
+  free(want);
+  free(s);
+}
+END_TEST
+
+static void check_sums(const float *c, const uint16_t *a, int64_t row,
+                       int64_t m, int64_t k, const float *b, int first) {
+  for (int64_t i = 0; i < m; i++)
+    for (int x = 0; x < LANES; x++) {
+      double want = first, scale = first;
+      for (int64_t p = 0; p < k; p++) {
+        double term =
+            (double)mla_bf16_to_f32(a[i * row + p]) * (double)b[p * LANES + x];
+        want += term;
+        scale += fabs(term);
+      }
+      double off = fabs((double)c[i * LANES + x] - want);
+      REQUIRE(off <= 0x1p-24 * (double)(k / 32 + 18) * scale,
+              "row %d lane %d: off by %g", (int)i, x, off);
+    }
+}
+
+/* Scores of one panel and of two, rows of every remainder. */
+START_TEST(tiles_are_multiplied) {
+  const mla_cpu_table *t = table_of(_i);
+  if (!t || !t->tile_scores) return;
+  enum { k = 160, most = 80 };
+  uint16_t *keys = codes_of(most * k), *queries[2];
+  uint16_t *values = codes_of(most * MLA_CPU_TILE_BLOCK);
+  float *wide[2], *scores[2], *acc[2];
+  float line[LANES * k];
+  const uint16_t *rows[LANES];
+  fill_codes(keys, most * k, "keys");
+  for (int i = 0; i < 2; i++) {
+    uint16_t code[LANES * k];
+    queries[i] = codes_of(LANES * k);
+    wide[i] = panel_of(LANES * k);
+    scores[i] = panel_of(most * LANES);
+    acc[i] = panel_of(most * LANES);
+    fill_codes(code, LANES * k, i ? "second" : "first");
+    for (int x = 0; x < LANES; x++) rows[x] = code + x * k;
+    t->tile_queries(queries[i], rows, k);
+    t->load[MLA_CPU_BF16](line, code, LANES * k);
+    t->pack(wide[i], line, k, k, 1.0f);
+  }
+  for (int panels = 1; panels <= 2; panels++)
+    for (int m = 16; m <= most; m += 16) {
+      t->tile_scores(m, k, keys, k, panels, (const uint16_t *const *)queries,
+                     scores);
+      for (int i = 0; i < panels; i++)
+        check_sums(scores[i], keys, k, m, k, wide[i], 0);
+      /* Rows of keys as the values' columns: transposing them back. */
+      uint16_t turned[k * most];
+      for (int j = 0; j < k; j++)
+        for (int c = 0; c < m; c++) turned[j * m + c] = keys[c * k + j];
+      t->tile_values(values, turned, m, k, m);
+      for (int add = 0; add < 2; add++) {
+        for (int i = 0; i < 2; i++)
+          for (int x = 0; x < m * LANES; x++) acc[i][x] = 3.0f;
+        t->tile_product(m, k, values, panels, (const uint16_t *const *)queries,
+                        add, acc);
+        for (int i = 0; i < panels; i++)
+          check_sums(acc[i], keys, k, m, k, wide[i], add ? 3 : 0);
+      }
+    }
+  for (int i = 0; i < 2; i++) {
+    free(queries[i]);
+    free(wide[i]);
+    free(scores[i]);
+    free(acc[i]);
+  }
+  free(keys);
+  free(values);
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("cpu kernels");
-  TCase *t = tcase_create("kernels");
+  TCase *f = tcase_create("functions"), *t = tcase_create("kernels");
+  tcase_set_timeout(f, 60);
+  tcase_add_test(f, exp_within_two_ulp);
+  tcase_add_test(f, tanh_within_three_ulp);
+  suite_add_tcase(s, f);
   tcase_set_timeout(t, 60);
-  tcase_add_test(t, exp_within_two_ulp);
-  tcase_add_test(t, tanh_within_three_ulp);
   tcase_add_loop_test(t, conversions_are_exact, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, narrowing_rounds_to_nearest_even, 0,
                       MLA_CPU_ISA_COUNT);
@@ -353,6 +475,8 @@ int main(void) {
   tcase_add_loop_test(t, softmax_corners, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, fold_corners, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, soft_cap, 0, MLA_CPU_ISA_COUNT);
+  tcase_add_loop_test(t, tiles_are_filled, 0, MLA_CPU_ISA_COUNT);
+  tcase_add_loop_test(t, tiles_are_multiplied, 0, MLA_CPU_ISA_COUNT);
   suite_add_tcase(s, t);
   return check_main(s);
 }

@@ -23,7 +23,7 @@ void mla_tile_queries_bf16_portable(uint16_t *queries,
 void mla_tile_values_bf16_portable(uint16_t *values, const uint16_t *rows,
                                    int64_t ld, int64_t n, int64_t v_dim) {
   for (int64_t c = 0; c < v_dim; c++) {
-    uint16_t *tile = values + c / 16 * 16 * up(n) + c % 16 * DEPTH;
+    uint16_t *tile = values + c / 16 * 16 * MLA_CPU_TILE_BLOCK + c % 16 * DEPTH;
     for (int64_t j = 0; j < up(n); j++)
       tile[j / DEPTH * 16 * DEPTH + j % DEPTH] = j < n ? rows[j * ld + c] : 0;
   }

@@ -17,23 +17,26 @@ mla_cpu_axpy_fn mla_axpy_f32_avx512;
 
 /* Rows by number, with the pointer they count from and their distance to it:
    five share one, since an address takes no more of 1, 2, 3 and 4 times. */
-#define ROWS_8(X)                                                   \
-  X(0, a0, 0)                                                       \
-  X(1, a0, row)                                                     \
-  X(2, a0, 2 * row) X(3, a0, 3 * row) X(4, a0, 4 * row) X(5, a1, 0) \
-      X(6, a1, row) X(7, a1, 2 * row)
-#define ROWS_16(X)                                                  \
-  ROWS_8(X)                                                         \
-  X(8, a1, 3 * row)                                                 \
-  X(9, a1, 4 * row)                                                 \
-  X(10, a2, 0) X(11, a2, row) X(12, a2, 2 * row) X(13, a2, 3 * row) \
-      X(14, a2, 4 * row) X(15, a3, 0)
-#define ROWS_24(X)                                                  \
-  ROWS_16(X)                                                        \
-  X(16, a3, row)                                                    \
-  X(17, a3, 2 * row)                                                \
-  X(18, a3, 3 * row) X(19, a3, 4 * row) X(20, a4, 0) X(21, a4, row) \
-      X(22, a4, 2 * row) X(23, a4, 3 * row)
+#define ROWS_8(X)   \
+  X(0, a0, 0)       \
+  X(1, a0, row)     \
+  X(2, a0, 2 * row) \
+  X(3, a0, 3 * row) \
+  X(4, a0, 4 * row) X(5, a1, 0) X(6, a1, row) X(7, a1, 2 * row)
+#define ROWS_16(X)  \
+  ROWS_8(X)         \
+  X(8, a1, 3 * row) \
+  X(9, a1, 4 * row) \
+  X(10, a2, 0)      \
+  X(11, a2, row)    \
+  X(12, a2, 2 * row) X(13, a2, 3 * row) X(14, a2, 4 * row) X(15, a3, 0)
+#define ROWS_24(X)   \
+  ROWS_16(X)         \
+  X(16, a3, row)     \
+  X(17, a3, 2 * row) \
+  X(18, a3, 3 * row) \
+  X(19, a3, 4 * row) \
+  X(20, a4, 0) X(21, a4, row) X(22, a4, 2 * row) X(23, a4, 3 * row)
 
 #define ZERO(i, from, away) __m512 s##i = _mm512_setzero_ps();
 #define STEP(i, from, away) \

@@ -3,9 +3,7 @@
  * two by two: each step of 32 takes four loads and gives four products. Sums
  * are f32; the unit reads and writes subnormals as zero.
  */
-#ifdef MLA_AMX_EMULATED
-#include "amx_emulated.h"
-#else
+#ifndef MLA_AMX_EMULATED /* tests bring the instructions in plain C */
 #include <immintrin.h>
 #endif
 
@@ -148,6 +146,6 @@ void mla_tile_product_bf16_amx(int64_t v_dim, int64_t n32,
                                const uint16_t *values, int panels,
                                const uint16_t *const *weights, int add,
                                float *const *acc) {
-  product(v_dim, n32, values, 16 * n32, DEPTH, 16 * DEPTH, panels, weights, add,
-          acc);
+  product(v_dim, n32, values, 16 * MLA_CPU_TILE_BLOCK, DEPTH, 16 * DEPTH,
+          panels, weights, add, acc);
 }

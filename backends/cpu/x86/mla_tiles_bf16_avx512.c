@@ -37,7 +37,7 @@ void mla_tile_queries_bf16_avx512(uint16_t *queries,
  * word 4 q + j of a transposed low is number 8 q + j. half: 16 numbers only.
  */
 static inline void transpose_keys(const uint16_t *from, int64_t ld, int64_t n,
-                                  int half, uint16_t *to, int64_t next) {
+                                  int half, uint16_t *to) {
   __mmask32 some = half ? 0xFFFFu : 0xFFFFFFFFu;
   __m512 low[16], high[16];
   for (int64_t i = 0; i < 16; i++) {
@@ -52,7 +52,7 @@ static inline void transpose_keys(const uint16_t *from, int64_t ld, int64_t n,
   mla_transpose_avx512(high);
   for (int w = 0; w < (half ? 8 : 16); w++) {
     int c = w / 4 * 8 + w % 4;
-    uint16_t *row = to + c / 16 * next + c % 16 * DEPTH;
+    uint16_t *row = to + c / 16 * 16 * MLA_CPU_TILE_BLOCK + c % 16 * DEPTH;
     _mm512_store_si512(row, _mm512_castps_si512(low[w]));
     _mm512_store_si512(row + 4 * DEPTH, _mm512_castps_si512(high[w]));
   }
@@ -60,9 +60,8 @@ static inline void transpose_keys(const uint16_t *from, int64_t ld, int64_t n,
 
 void mla_tile_values_bf16_avx512(uint16_t *values, const uint16_t *rows,
                                  int64_t ld, int64_t n, int64_t v_dim) {
-  int64_t n32 = (n + DEPTH - 1) / DEPTH * DEPTH;
   for (int64_t j = 0; j < n; j += DEPTH)
     for (int64_t c = 0; c < v_dim; c += 32)
       transpose_keys(rows + j * ld + c, ld, n - j, v_dim - c < 32,
-                     values + c * n32 + j * 16, 16 * n32);
+                     values + c * MLA_CPU_TILE_BLOCK + j * 16);
 }
