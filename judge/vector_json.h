@@ -29,6 +29,7 @@ int mla_json_invalid_id(const cJSON *json, const char *id, char *text,
 /*
  * Writing: the case, and its tensors into w under "NUMBER/...". The writer
  * borrows from v, e and owned[MLA_T_COUNT] (zeroed; for the caller to free).
+ * e NULL: a question, without expected values.
  */
 mla_status mla_json_stored(const mla_vector *v, const mla_expectation *e,
                            int32_t number, mla_st_writer *w, double **owned,

@@ -143,7 +143,8 @@ static mla_status add_expected(const mla_vector *v, const mla_expectation *e,
 mla_status mla_json_stored(const mla_vector *v, const mla_expectation *e,
                            int32_t number, mla_st_writer *w, double **owned,
                            cJSON **to, mla_error *err) {
-  cJSON *json = start("stored", v->id, v->seed, v->hunts);
+  cJSON *json = start(e ? "stored" : "question", v->id, v->seed, v->hunts);
+  cJSON *expected = NULL;
   mla_status status = MLA_OK;
   *to = json;
   cJSON_AddItemToObject(json, "problem",
@@ -151,11 +152,11 @@ mla_status mla_json_stored(const mla_vector *v, const mla_expectation *e,
   cJSON_AddItemToObject(json, "limits",
                         members_json(mla_limits_fields, &v->limits));
   cJSON *tensors = cJSON_AddObjectToObject(json, "tensors");
-  cJSON *expected = cJSON_AddObjectToObject(json, "expected");
+  if (e) expected = cJSON_AddObjectToObject(json, "expected");
   for (int s = 0; s < MLA_T_COUNT && status == MLA_OK; s++) {
     if (!v->role[s]) continue;
     status = add_tensor(v, s, number, w, tensors, err);
-    if (status == MLA_OK && (v->role[s] & MLA_ROLE_OUT))
+    if (status == MLA_OK && e && (v->role[s] & MLA_ROLE_OUT))
       status = add_expected(v, e, s, number, w, expected, &owned[s], err);
   }
   return status;

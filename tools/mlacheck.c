@@ -18,6 +18,8 @@ static const char help[] =
     "  show    what a case is: problem, shapes, work, expected values\n"
     "  info    backends and devices here, and what they support\n"
     "  gen     write the golden vectors anew, or check them\n"
+    "  export  the inputs of cases as files, for programs in any language\n"
+    "  verify  judge the outputs that such a program wrote\n"
     "  report  the JSON reports of runs as one page, or as JUnit XML\n"
     "  selftest  judge the judge: every planted fault must be caught\n"
     "  submit  pack a conformance claim, or check one\n"
@@ -36,6 +38,7 @@ static const struct {
 } commands[] = {{"run", cmd_run},           {"list", cmd_list},
                 {"show", cmd_show},         {"info", cmd_info},
                 {"gen", cmd_gen},           {"report", cmd_report},
+                {"export", cmd_export},     {"verify", cmd_verify},
                 {"selftest", cmd_selftest}, {"submit", cmd_submit}};
 
 /* What was printed must have arrived; a full disk is no success. */

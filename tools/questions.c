@@ -1,0 +1,152 @@
+/*
+ * questions.c - reading an index of exported cases, and what seals it.
+ */
+#include "questions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "digest.h"
+#include "error.h"
+#include "file_text.h"
+#include "question.h"
+
+#define GET cJSON_GetObjectItemCaseSensitive
+
+static uint64_t digest_text(uint64_t digest, const char *text) {
+  for (; text && *text; text++)
+    digest = mla_digest_u64(digest, (unsigned char)*text);
+  return mla_digest_u64(digest, UINT64_MAX);
+}
+
+/* Of what is asked: names, cases, seeds, and which are required. */
+static uint64_t digest_of(const cJSON *index) {
+  uint64_t digest = mla_digest_start();
+  const cJSON *entry;
+  digest = digest_text(digest, cJSON_GetStringValue(GET(index, "profile")));
+  cJSON_ArrayForEach(entry, GET(index, "cases")) {
+    const cJSON *seed = GET(entry, "seed");
+    digest = digest_text(digest, cJSON_GetStringValue(GET(entry, "name")));
+    digest = digest_text(digest, cJSON_GetStringValue(GET(entry, "id")));
+    digest =
+        mla_digest_f64(digest, cJSON_IsNumber(seed) ? seed->valuedouble : 0);
+    digest = mla_digest_u64(digest, cJSON_IsTrue(GET(entry, "required")));
+  }
+  return digest;
+}
+
+static void print_digest(const cJSON *index, char text[20]) {
+  snprintf(text, 20, "%016llx", (unsigned long long)digest_of(index));
+}
+
+void questions_seal(cJSON *index) {
+  char text[20];
+  print_digest(index, text);
+  cJSON_AddStringToObject(index, "digest", text);
+}
+
+/* ---------------------------------------------------------------- reading */
+
+static mla_status bad(mla_error *err, const char *why) {
+  return mla_fail(err, MLA_INVALID_ARGUMENT, "index", "index.json %s", why);
+}
+
+/* A file's name and nothing else. */
+static int is_name(const char *name) {
+  return name && *name && !strchr(name, '/') && name[0] != '.';
+}
+
+static void join_hunts(const cJSON *list, char *text, size_t size) {
+  const cJSON *item;
+  size_t used = 0;
+  text[0] = '\0';
+  cJSON_ArrayForEach(item, list) {
+    const char *word = cJSON_GetStringValue(item);
+    int n = snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+                     word ? word : "");
+    if (n < 0 || (size_t)n >= size - used) return;
+    used += (size_t)n;
+  }
+}
+
+static mla_status add_entry(questions *q, mla_suite *suite, const cJSON *entry,
+                            mla_error *err) {
+  char hunts[MLA_HUNTS_MAX];
+  const char *id = cJSON_GetStringValue(GET(entry, "id"));
+  const char *name = cJSON_GetStringValue(GET(entry, "name"));
+  const cJSON *seed = GET(entry, "seed");
+  int64_t before = suite->count;
+  if (!id || strchr(id, '!') || !is_name(name) || !cJSON_IsNumber(seed) ||
+      !(seed->valuedouble >= 0) || seed->valuedouble > 9007199254740992.0)
+    return bad(err, "has a case without id, name or seed");
+  join_hunts(GET(entry, "hunts"), hunts, sizeof hunts);
+  mla_status status =
+      mla_suite_add(suite, id, (uint64_t)seed->valuedouble, hunts,
+                    !cJSON_IsTrue(GET(entry, "required")), err);
+  if (status == MLA_OK && suite->count > before) q->name[before] = name;
+  return status;
+}
+
+typedef int (*wanted_function)(const void *context, const char *id);
+
+static mla_status read_cases(questions *q, wanted_function wanted,
+                             const void *context, mla_error *err) {
+  const cJSON *cases = GET(q->json, "cases"), *entry;
+  mla_suite suite;
+  mla_status status = MLA_OK;
+  size_t count = (size_t)cJSON_GetArraySize(cases);
+  q->name = calloc(count + 1, sizeof *q->name);
+  q->docket = mla_docket_new();
+  if (!q->name || !q->docket)
+    return mla_fail(err, MLA_OUT_OF_MEMORY, "index", "no memory");
+  mla_suite_init(&suite, "");
+  cJSON_ArrayForEach(entry, cases) {
+    const char *id = cJSON_GetStringValue(GET(entry, "id"));
+    if (id && !wanted(context, id)) continue;
+    if (status == MLA_OK) status = add_entry(q, &suite, entry, err);
+  }
+  if (status == MLA_OK) status = mla_docket_add_suite(q->docket, &suite, err);
+  mla_suite_free(&suite);
+  return status;
+}
+
+static mla_status check_header(const questions *q, mla_error *err) {
+  char digest[20];
+  const char *format = cJSON_GetStringValue(GET(q->json, "format"));
+  const char *sealed = cJSON_GetStringValue(GET(q->json, "digest"));
+  const cJSON *version = GET(q->json, "version");
+  if (!format || strcmp(format, MLA_QUESTION_FORMAT) != 0)
+    return bad(err, "is no index of exported cases");
+  if (!cJSON_IsNumber(version) || version->valuedouble != 1)
+    return bad(err, "is not of version 1");
+  if (!cJSON_IsArray(GET(q->json, "cases"))) return bad(err, "has no cases");
+  print_digest(q->json, digest);
+  if (!sealed || strcmp(sealed, digest) != 0)
+    return bad(err, "was changed: its digest is not that of its cases");
+  return MLA_OK;
+}
+
+mla_status questions_load(const char *dir, wanted_function wanted,
+                          const void *context, questions *q, mla_error *err) {
+  char path[4096];
+  memset(q, 0, sizeof *q);
+  snprintf(path, sizeof path, "%s/index.json", dir);
+  char *text = mla_file_text(path, err);
+  if (!text) return MLA_NOT_AVAILABLE;
+  q->json = cJSON_Parse(text);
+  free(text);
+  if (!q->json) return bad(err, "is no JSON");
+  mla_status status = check_header(q, err);
+  if (status == MLA_OK) status = read_cases(q, wanted, context, err);
+  q->profile = cJSON_GetStringValue(GET(q->json, "profile"));
+  q->restricted = cJSON_GetArraySize(GET(q->json, "only")) > 0;
+  return status;
+}
+
+void questions_free(questions *q) {
+  mla_docket_free(q->docket);
+  free((void *)q->name);
+  cJSON_Delete(q->json);
+  memset(q, 0, sizeof *q);
+}
