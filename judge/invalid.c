@@ -268,9 +268,9 @@ static int prepare(refusal *r) {
   if (status != MLA_OK)
     return end(r, MLA_VERDICT_FAIL, "the valid call is refused with %s: %s",
                mla_status_name(status), r->err.message);
-  status = mla_place_new(r->device, r->v, &r->answer, &r->place, &r->err);
+  status = mla_place_new(r->device, r->v, &r->answer, 0, &r->place, &r->err);
   if (status == MLA_OK)
-    status = mla_place_fill(&r->place, MLA_POISON_NAN, &r->err);
+    status = mla_place_fill(&r->place, MLA_POISON_NAN, MLA_SIDE_END, &r->err);
   if (status != MLA_OK) return end(r, MLA_VERDICT_ERROR, "%s", r->err.message);
   return 1;
 }

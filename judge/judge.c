@@ -11,38 +11,20 @@
 #include "compare.h"
 #include "composed.h"
 #include "dtype.h"
-#include "place.h"
+#include "hearing.h"
 #include "problem_check.h"
 #include "regroup.h"
 #include "spans.h"
 #include "tensor.h"
 
-/* One vector under judgement. */
-typedef struct hearing {
-  mla_device *device;
-  const mla_vector *v;
-  const mla_judge_options *options;
-  mla_verdict *verdict;
-  mla_answer answer;
-  mla_limits limits;
-  mla_plan *plan;
-  mla_place place;
-  mla_expectation expectation;
-  mla_error err;
-  unsigned char *first[MLA_T_COUNT]; /* outputs of the first run */
-} hearing;
+#define end mla_hearing_end
 
 mla_judge_options mla_judge_defaults(void) {
-  mla_judge_options o = {NULL, MLA_POISON_NAN, 1, 0, 0, NULL};
+  mla_judge_options o = {NULL, MLA_POISON_NAN, 1, 0, 0, 0, NULL};
   return o;
 }
 
-/* Ends the hearing: returns 0, so that steps can be chained with &&. */
-#if defined(__GNUC__)
-__attribute__((format(printf, 3, 4)))
-#endif
-static int
-end(hearing *h, int32_t kind, const char *format, ...) {
+int mla_hearing_end(hearing *h, int32_t kind, const char *format, ...) {
   va_list args;
   h->verdict->kind = kind;
   va_start(args, format);
@@ -151,15 +133,16 @@ static int plan(hearing *h) {
   if (status != MLA_OK)
     return end(h, MLA_VERDICT_FAIL, "said yes, but the plan fails with %s: %s",
                mla_status_name(status), h->err.message);
-  status = mla_place_new(h->device, h->v, &h->answer, &h->place, &h->err);
+  status = mla_place_new(h->device, h->v, &h->answer, h->options->guards,
+                         &h->place, &h->err);
   if (status != MLA_OK)
     return end(h, MLA_VERDICT_ERROR, "no memory for the case: %s",
                h->err.message);
   return 1;
 }
 
-static int fill(hearing *h, unsigned char poison) {
-  mla_status status = mla_place_fill(&h->place, poison, &h->err);
+static int fill(hearing *h, unsigned char poison, mla_side side) {
+  mla_status status = mla_place_fill(&h->place, poison, side, &h->err);
   if (status == MLA_OK) return 1;
   return end(h, MLA_VERDICT_ERROR, "the case cannot be copied there: %s",
              h->err.message);
@@ -167,8 +150,10 @@ static int fill(hearing *h, unsigned char poison) {
 
 static int go(hearing *h) {
   mla_args args = mla_place_args(&h->place);
+  mla_place_lock(&h->place, 1);
   mla_status status = mla_run(h->plan, &args, mla_place_workspace(&h->place),
                               h->answer.workspace_bytes, NULL, &h->err);
+  mla_place_lock(&h->place, 0);
   if (status != MLA_OK)
     return end(h, MLA_VERDICT_FAIL, "said yes, but the run fails with %s: %s",
                mla_status_name(status), h->err.message);
@@ -179,8 +164,10 @@ static int go(hearing *h) {
   return 1;
 }
 
-static int run(hearing *h, unsigned char poison) {
-  return fill(h, poison) && go(h);
+int mla_hearing_run(hearing *h, const mla_vector *v, unsigned char poison,
+                    mla_side side) {
+  h->place.vector = v;
+  return fill(h, poison, side) && go(h);
 }
 
 /* The plan serves shorter lengths first: what it keeps of them shows. */
@@ -195,7 +182,7 @@ static int serve_earlier(hearing *h, unsigned char poison) {
   for (int64_t b = 0; b < lens->shape[0]; b++)
     mla_put_int(earlier, lens->dtype, mla_at1(lens, b),
                 mla_vector_earlier_len(h->v, b));
-  int ok = fill(h, poison);
+  int ok = fill(h, poison, MLA_SIDE_END);
   if (ok &&
       mla_place_put(&h->place, MLA_T_SEQ_LENS, earlier, &h->err) != MLA_OK)
     ok = end(h, MLA_VERDICT_ERROR, "%s", h->err.message);
@@ -205,14 +192,15 @@ static int serve_earlier(hearing *h, unsigned char poison) {
 
 /* ------------------------------------------------------------ comparisons */
 
-static int is_output(const hearing *h, int slot) {
+int mla_hearing_is_output(const hearing *h, int slot) {
   return h->v->role[slot] & MLA_ROLE_OUT;
 }
 
 static int compare(hearing *h) {
   mla_verdict *verdict = h->verdict;
   for (int s = 0; s < MLA_T_COUNT; s++) {
-    if (!is_output(h, s) || verdict->outputs == MLA_VERDICT_OUTPUTS) continue;
+    if (!mla_hearing_is_output(h, s) || verdict->outputs == MLA_VERDICT_OUTPUTS)
+      continue;
     mla_output_verdict *o = &verdict->output[verdict->outputs++];
     unsigned char poison =
         h->v->role[s] == MLA_ROLE_OUT ? (unsigned char)h->options->poison : 0;
@@ -247,12 +235,13 @@ static void check_bands(hearing *h, unsigned char poison) {
 }
 
 static void check_inputs(hearing *h) {
+  const mla_vector *v = h->place.vector;
   for (int s = 0; s < MLA_T_COUNT; s++) {
-    if (h->v->role[s] != MLA_ROLE_IN || h->v->alias[s] >= 0) continue;
-    const unsigned char *before = h->v->tensor[s].data;
+    if (v->role[s] != MLA_ROLE_IN || v->alias[s] >= 0) continue;
+    const unsigned char *before = v->tensor[s].data;
     const unsigned char *after = mla_place_bytes(&h->place, s);
-    for (int64_t k = 0; k < mla_span_count(&h->v->tensor[s]); k++) {
-      mla_span span = mla_span_at(&h->v->tensor[s], k);
+    for (int64_t k = 0; k < mla_span_count(&v->tensor[s]); k++) {
+      mla_span span = mla_span_at(&v->tensor[s], k);
       int64_t i = span.at;
       if (memcmp(before + i, after + i, (size_t)span.bytes) == 0) continue;
       while (before[i] == after[i]) i++;
@@ -261,11 +250,14 @@ static void check_inputs(hearing *h) {
   }
 }
 
-/* ----------------------------------------------------------- determinism */
+void mla_hearing_check_fences(hearing *h, unsigned char poison) {
+  check_bands(h, poison);
+  check_inputs(h);
+}
 
 static int keep_first(hearing *h) {
   for (int s = 0; s < MLA_T_COUNT; s++) {
-    if (!is_output(h, s)) continue;
+    if (!mla_hearing_is_output(h, s)) continue;
     size_t n = (size_t)mla_tensor_extent(&h->v->tensor[s]);
     h->first[s] = malloc(n + 1);
     if (!h->first[s])
@@ -273,38 +265,6 @@ static int keep_first(hearing *h) {
     memcpy(h->first[s], mla_place_bytes(&h->place, s), n);
   }
   return 1;
-}
-
-/* One more run; are the bits those of the first? -1: it did not end well. */
-static int run_again(hearing *h, unsigned char poison) {
-  int same = 1;
-  if (!run(h, poison)) return -1;
-  check_bands(h, poison);
-  for (int s = 0; s < MLA_T_COUNT; s++) {
-    if (!h->first[s]) continue;
-    size_t n = (size_t)mla_tensor_extent(&h->v->tensor[s]);
-    same &= memcmp(h->first[s], mla_place_bytes(&h->place, s), n) == 0;
-  }
-  return same;
-}
-
-/* Other poison in the workspace and the bands: the bits must not notice. When
-   they do, runs with the first poison tell scratch from chance. */
-static void repeat(hearing *h, unsigned char poison) {
-  mla_verdict *verdict = h->verdict;
-  if (!h->options->repeat || h->answer.determinism == MLA_DETERMINISM_NONE)
-    return;
-  int same = run_again(h, MLA_POISON_LARGE);
-  verdict->repeated++;
-  if (same) return;
-  verdict->differs = 1;
-  verdict->kind = MLA_VERDICT_FAIL;
-  for (int i = 0; i < 2 && same == 0 && !verdict->unstable; i++) {
-    same = run_again(h, poison);
-    verdict->repeated++;
-    verdict->unstable = same == 0;
-    if (same > 0) same = 0;
-  }
 }
 
 /* ------------------------------------------------------------ the hearing */
@@ -356,11 +316,11 @@ void mla_judge_vector(mla_device *device, const mla_vector *v,
   if (!opened) end(&h, MLA_VERDICT_ERROR, "no composition: %s", h.err.message);
   unsigned char poison = (unsigned char)options->poison;
   if (opened && is_lawful(&h) && ask(&h) && expect(&h) && plan(&h) &&
-      serve_earlier(&h, poison) && run(&h, poison) && compare(&h) &&
+      serve_earlier(&h, poison) &&
+      mla_hearing_run(&h, v, poison, MLA_SIDE_END) && compare(&h) &&
       keep_first(&h)) {
-    check_bands(&h, poison);
-    check_inputs(&h);
-    repeat(&h, poison);
+    mla_hearing_check_fences(&h, poison);
+    mla_repeat(&h);
     regroup(&h);
   }
   observe(&h, poison);

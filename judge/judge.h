@@ -28,7 +28,9 @@ typedef struct mla_judge_observer {
 typedef struct mla_judge_options {
   const char *keep;  /* folder for the reference's answers, or NULL */
   mla_poison poison; /* of workspace, bands and outputs */
-  int repeat;        /* run again where determinism is declared */
+  int repeat;        /* run again, with other poison */
+  int guards;        /* pages round tensors that kill who touches them, and
+                        inputs that nobody can write: in a child process */
   int has_digest;    /* the expected values must have this digest */
   uint64_t digest;
   const mla_judge_observer *observer; /* or NULL */

@@ -14,50 +14,66 @@ static const mla_backend *backend_of(const mla_place *p) {
   return mla_device_backend(p->device);
 }
 
-/* Host memory at a multiple of `alignment`; *block is what to free. */
-static mla_status take_image(mla_placed *m, uint64_t alignment,
-                             mla_error *err) {
-  uint64_t unit = alignment > 64 ? alignment : 64;
-  uint64_t size = (m->bytes + unit - 1) / unit * unit;
-  m->image = size > SIZE_MAX / 2 ? NULL : aligned_alloc(unit, (size_t)size);
-  if (m->image) return MLA_OK;
-  return mla_fail(err, MLA_OUT_OF_MEMORY, "memory",
-                  "no %llu bytes of host memory", (unsigned long long)size);
-}
-
 static uint64_t power_of_two(uint64_t n) {
   uint64_t p = 1;
   while (p < n) p *= 2;
   return p;
 }
 
-static mla_status take(mla_place *p, mla_placed *m, uint64_t bytes,
-                       uint64_t alignment, mla_error *err) {
-  uint64_t unit = power_of_two(alignment);
-  m->lead = (MLA_BAND + unit - 1) / unit * unit;
-  m->bytes = m->lead + bytes + MLA_BAND;
-  mla_status status = take_image(m, unit, err);
+static mla_status take_on_host(mla_placed *m, int closed, mla_error *err) {
+  mla_status status = mla_zone_take(m->size, m->unit, closed, &m->zone, err);
   if (status != MLA_OK) return status;
-  if (!p->on_host) {
-    void *memory = NULL;
-    status = backend_of(p)->mem_alloc(mla_device_handle(p->device), m->bytes,
-                                      &memory, err);
-    m->base = memory;
-    return status;
-  }
-  m->base = m->image;
+  m->base = m->image = m->zone.at;
+  m->bytes = m->zone.bytes;
+  m->lead = m->zone.margin;
   return MLA_OK;
+}
+
+static mla_status take_on_device(mla_place *p, mla_placed *m, mla_error *err) {
+  void *memory = NULL;
+  m->lead = (MLA_BAND + m->unit - 1) / m->unit * m->unit;
+  m->bytes = m->lead + m->size + MLA_BAND;
+  m->image = m->bytes > SIZE_MAX / 2 ? NULL : malloc((size_t)m->bytes);
+  if (!m->image)
+    return mla_fail(err, MLA_OUT_OF_MEMORY, "memory",
+                    "no %llu bytes of host memory",
+                    (unsigned long long)m->bytes);
+  mla_status status = backend_of(p)->mem_alloc(mla_device_handle(p->device),
+                                               m->bytes, &memory, err);
+  m->base = memory;
+  return status;
+}
+
+static mla_status take(mla_place *p, mla_placed *m, uint64_t bytes,
+                       uint64_t alignment, int closed, mla_error *err) {
+  m->unit = power_of_two(alignment);
+  m->size = bytes;
+  return p->on_host ? take_on_host(m, closed, err) : take_on_device(p, m, err);
 }
 
 static void give(mla_place *p, mla_placed *m) {
   if (!p->on_host && m->base)
     backend_of(p)->mem_free(mla_device_handle(p->device), m->base);
-  free(m->image);
+  if (p->on_host)
+    mla_zone_give(&m->zone);
+  else
+    free(m->image);
   memset(m, 0, sizeof *m);
 }
 
+/* The tensors' addresses, as the zones are now. */
+static void point(mla_place *p) {
+  for (int s = 0; s < MLA_T_COUNT; s++) {
+    int alias = p->vector->alias[s];
+    if (!p->vector->role[s]) continue;
+    const mla_placed *m = &p->slot[alias >= 0 ? alias : s];
+    p->tensor[s] = p->vector->tensor[s];
+    p->tensor[s].data = m->base + m->lead;
+  }
+}
+
 mla_status mla_place_new(mla_device *device, const mla_vector *v,
-                         const mla_answer *answer, mla_place *p,
+                         const mla_answer *answer, int closed, mla_place *p,
                          mla_error *err) {
   mla_status status = MLA_OK;
   memset(p, 0, sizeof *p);
@@ -67,17 +83,12 @@ mla_status mla_place_new(mla_device *device, const mla_vector *v,
   for (int s = 0; s < MLA_T_COUNT && status == MLA_OK; s++) {
     if (!v->role[s] || v->alias[s] >= 0) continue;
     status = take(p, &p->slot[s], (uint64_t)mla_tensor_extent(&v->tensor[s]),
-                  answer->tensor_alignment, err);
+                  answer->tensor_alignment, closed, err);
   }
   if (status == MLA_OK)
     status = take(p, &p->workspace, answer->workspace_bytes,
-                  answer->workspace_alignment, err);
-  for (int s = 0; s < MLA_T_COUNT && status == MLA_OK; s++) {
-    if (!v->role[s]) continue;
-    const mla_placed *m = &p->slot[v->alias[s] >= 0 ? v->alias[s] : s];
-    p->tensor[s] = v->tensor[s];
-    p->tensor[s].data = m->base + m->lead;
-  }
+                  answer->workspace_alignment, closed, err);
+  if (status == MLA_OK) point(p);
   return status;
 }
 
@@ -105,16 +116,30 @@ static mla_status settle(mla_place *p, mla_error *err) {
   return b->stream_sync(mla_device_handle(p->device), NULL, err);
 }
 
+/* Moves a tensor to one end of its pages. */
+static void move(const mla_place *p, mla_placed *m, int32_t slot,
+                 mla_side side) {
+  if (!p->on_host) return;
+  uint64_t end = m->bytes - m->zone.margin - m->size;
+  m->lead = side == MLA_SIDE_START ? m->zone.margin : end / m->unit * m->unit;
+  mla_zone_watch(&m->zone, slot, m->image + m->lead, m->size);
+}
+
+static mla_status fill_bands(mla_place *p, mla_placed *m, unsigned char poison,
+                             mla_error *err) {
+  uint64_t behind = m->lead + m->size, rest = m->bytes - behind;
+  memset(m->image, poison, (size_t)m->lead);
+  memset(m->image + behind, poison, (size_t)rest);
+  mla_status status = part_to_device(p, m, 0, m->lead, err);
+  return status == MLA_OK ? part_to_device(p, m, behind, rest, err) : status;
+}
+
 /* The tensor's bytes, and the bands. Gaps of gigabytes stay as they are. */
 static mla_status fill_slot(mla_place *p, int s, unsigned char poison,
                             mla_error *err) {
   const mla_tensor *t = &p->vector->tensor[s];
   mla_placed *m = &p->slot[s];
-  uint64_t behind = m->bytes - MLA_BAND;
-  memset(m->image, poison, (size_t)m->lead);
-  memset(m->image + behind, poison, MLA_BAND);
-  mla_status status = part_to_device(p, m, 0, m->lead, err);
-  if (status == MLA_OK) status = part_to_device(p, m, behind, MLA_BAND, err);
+  mla_status status = fill_bands(p, m, poison, err);
   for (int64_t i = 0; status == MLA_OK && i < mla_span_count(t); i++) {
     mla_span span = mla_span_at(t, i);
     uint64_t at = m->lead + (uint64_t)span.at;
@@ -125,11 +150,16 @@ static mla_status fill_slot(mla_place *p, int s, unsigned char poison,
   return status;
 }
 
-mla_status mla_place_fill(mla_place *p, unsigned char poison, mla_error *err) {
+mla_status mla_place_fill(mla_place *p, unsigned char poison, mla_side side,
+                          mla_error *err) {
   mla_status status = MLA_OK;
   for (int s = 0; s < MLA_T_COUNT && status == MLA_OK; s++) {
-    if (p->slot[s].image) status = fill_slot(p, s, poison, err);
+    if (!p->slot[s].image) continue;
+    move(p, &p->slot[s], s, side);
+    status = fill_slot(p, s, poison, err);
   }
+  move(p, &p->workspace, -1, side);
+  point(p);
   if (status == MLA_OK) {
     memset(p->workspace.image, poison, (size_t)p->workspace.bytes);
     status = to_device(p, &p->workspace, err);
@@ -140,9 +170,23 @@ mla_status mla_place_fill(mla_place *p, unsigned char poison, mla_error *err) {
 mla_status mla_place_put(mla_place *p, int32_t slot, const void *bytes,
                          mla_error *err) {
   mla_placed *m = &p->slot[slot];
-  memcpy(m->image + m->lead, bytes, (size_t)(m->bytes - m->lead - MLA_BAND));
+  memcpy(m->image + m->lead, bytes, (size_t)m->size);
   mla_status status = to_device(p, m, err);
   return status == MLA_OK ? settle(p, err) : status;
+}
+
+/* Memory that two names have is an input only if both are. */
+static int is_only_read(const mla_vector *v, int s) {
+  if (v->role[s] != MLA_ROLE_IN || v->alias[s] >= 0) return 0;
+  for (int k = 0; k < MLA_T_COUNT; k++)
+    if (v->role[k] && v->alias[k] == s && v->role[k] != MLA_ROLE_IN) return 0;
+  return 1;
+}
+
+void mla_place_lock(mla_place *p, int locked) {
+  for (int s = 0; p->on_host && s < MLA_T_COUNT; s++)
+    if (p->slot[s].image && is_only_read(p->vector, s))
+      mla_zone_lock(&p->slot[s].zone, locked);
 }
 
 mla_args mla_place_args(const mla_place *p) {
@@ -178,7 +222,7 @@ int64_t mla_place_band_hit(const mla_place *p, int32_t slot,
                            unsigned char poison) {
   const mla_placed *m = slot < 0 ? &p->workspace : &p->slot[slot];
   if (!m->image) return 0;
-  uint64_t behind = m->bytes - MLA_BAND;
+  uint64_t behind = m->lead + m->size;
   for (uint64_t i = m->lead; i-- > 0;)
     if (m->image[i] != poison) return (int64_t)i - (int64_t)m->lead;
   for (uint64_t i = behind; i < m->bytes; i++)

@@ -2,46 +2,60 @@
  * place.h - a vector's tensors where a backend can work on them.
  *
  * Every tensor gets memory of its own, on the device or the host, with a band
- * of poison before and behind it. A vector itself is never touched, so that
+ * of poison before and behind it; on the host also pages that must not be
+ * touched, when asked for (guard.h). A vector itself is never touched, so that
  * after a run every byte that should not have changed can be compared.
  */
 #ifndef MLA_PLACE_H
 #define MLA_PLACE_H
 
+#include "guard.h"
 #include "vector.h"
 
-#define MLA_BAND 256 /* bytes before and behind each tensor */
+#define MLA_BAND 256 /* bytes before and behind each tensor on a device */
+
+/* Which end of a tensor is at the end of its pages; on devices neither. */
+typedef enum mla_side { MLA_SIDE_END = 0, MLA_SIDE_START = 1 } mla_side;
 
 typedef struct mla_placed {
   unsigned char *base;  /* on the device; or the image itself */
   unsigned char *image; /* what the host sees after mla_place_fetch */
   uint64_t bytes;       /* band, tensor, band */
   uint64_t lead;        /* where the tensor begins */
+  uint64_t size;        /* of the tensor */
+  uint64_t unit;        /* its address is a multiple of that */
+  mla_zone zone;        /* on the host: its memory */
 } mla_placed;
 
 typedef struct mla_place {
   mla_device *device;
   int on_host;
-  const mla_vector *vector;
+  const mla_vector *vector; /* whose bytes are copied and compared */
   mla_tensor tensor[MLA_T_COUNT];
   mla_placed slot[MLA_T_COUNT];
   mla_placed workspace;
 } mla_place;
 
-/* Takes the memory; fills nothing. Free it, whatever is returned. */
+/*
+ * Takes the memory; fills nothing. Free it, whatever is returned. closed: a
+ * process that touches what is no tensor's shall die (host memory only).
+ */
 mla_status mla_place_new(mla_device *device, const mla_vector *v,
-                         const mla_answer *answer, mla_place *place,
+                         const mla_answer *answer, int closed, mla_place *place,
                          mla_error *err);
 void mla_place_free(mla_place *place);
 
-/* Before each run: the vector's bytes; bands and workspace get `poison`. */
-mla_status mla_place_fill(mla_place *place, unsigned char poison,
+/* Before each run: the bytes of place->vector; bands and workspace get
+   `poison`. Tensors move to that side of their pages. */
+mla_status mla_place_fill(mla_place *place, unsigned char poison, mla_side side,
                           mla_error *err);
 /* Other bytes, as many as the tensor has, in place of the vector's. */
 mla_status mla_place_put(mla_place *place, int32_t slot, const void *bytes,
                          mla_error *err);
 mla_args mla_place_args(const mla_place *place);
 void *mla_place_workspace(const mla_place *place);
+/* While locked, who writes to an input dies (closed places only). */
+void mla_place_lock(mla_place *place, int locked);
 
 /* After a run: waits for it, and brings everything to the images. */
 mla_status mla_place_fetch(mla_place *place, mla_error *err);

@@ -42,8 +42,9 @@ static mla_status run(lone_run *r, mla_error *err) {
   if (status != MLA_OK || !r->answer.supported) return status;
   status = mla_plan_create(r->device, &r->v.problem, &r->limits, &r->plan, err);
   if (status == MLA_OK)
-    status = mla_place_new(r->device, &r->v, &r->answer, &r->place, err);
-  if (status == MLA_OK) status = mla_place_fill(&r->place, poison, err);
+    status = mla_place_new(r->device, &r->v, &r->answer, 0, &r->place, err);
+  if (status == MLA_OK)
+    status = mla_place_fill(&r->place, poison, MLA_SIDE_END, err);
   if (status != MLA_OK) return status;
   mla_args args = mla_place_args(&r->place);
   status = mla_run(r->plan, &args, mla_place_workspace(&r->place),

@@ -17,6 +17,20 @@ typedef enum mla_verdict_kind {
   MLA_VERDICT_BAD_VECTOR = 4   /* the vector contradicts the reference */
 } mla_verdict_kind;
 
+/* What the bits of equal calls follow, though they must not. */
+typedef enum mla_follows {
+  MLA_FOLLOWS_NOTHING = 0,
+  MLA_FOLLOWS_UNUSED, /* page tails, unused pages, padding */
+  MLA_FOLLOWS_ADDRESS /* where the tensors lie */
+} mla_follows;
+
+typedef enum mla_death {
+  MLA_DEATH_NONE = 0,
+  MLA_DEATH_SIGNAL,
+  MLA_DEATH_TIMEOUT, /* it was killed */
+  MLA_DEATH_EXIT     /* it ended by itself, without a verdict */
+} mla_death;
+
 /* One output of a call. */
 typedef struct mla_output_verdict {
   int32_t slot;
@@ -65,6 +79,9 @@ typedef struct mla_verdict {
   int32_t differs;          /* one of those gave other bits */
   int32_t unstable;         /* so did another with the first one's poison */
   int32_t mates;            /* alone, the first request gets other bits */
+  int32_t follows;          /* mla_follows: what else changes the bits */
+  int32_t died;             /* mla_death: how its process ended */
+  int32_t signal;           /* that killed it, or its exit code */
   char kernel[64];
   char reason[320]; /* of anything but a pass, one sentence */
   char fences[240]; /* what was touched and should not have been; "" */

@@ -10,32 +10,36 @@
 #include "repro.h"
 #include "shrink.h"
 
-static int is_new_class(const failure_care *care, const char *cls) {
+int after_failure_is_new(const failure_care *care, const mla_verdict *verdict) {
   for (int32_t i = 0; i < care->shrunk; i++)
-    if (strcmp(care->classes[i], cls) == 0) return 0;
+    if (strcmp(care->classes[i], verdict->look.cls) == 0) return 0;
   return care->shrunk < MOST_SHRUNK;
+}
+
+void after_failure_note(failure_care *care, const mla_verdict *verdict) {
+  if (after_failure_is_new(care, verdict))
+    snprintf(care->classes[care->shrunk++], sizeof care->classes[0], "%s",
+             verdict->look.cls);
 }
 
 static int can_shrink(const failure_care *care, const mla_vector *v,
                       const mla_verdict *verdict) {
-  return care->shrink && v->has_recipe && is_new_class(care, verdict->look.cls);
+  return care->shrink && v->has_recipe && !verdict->died &&
+         after_failure_is_new(care, verdict);
 }
 
-static void shrink(failure_care *care, const run_state *run,
-                   const mla_vector *v, mla_record *r, mla_case *smallest) {
+static void shrink(failure_care *care, mla_device *device, const mla_vector *v,
+                   mla_record *r) {
   mla_shrunk shrunk;
   char id[MLA_CASE_ID_MAX];
-  snprintf(care->classes[care->shrunk++], sizeof care->classes[0], "%s",
-           r->verdict.look.cls);
-  mla_shrink_vector(run->target->device, v, &r->verdict, care->keep, 0,
-                    &shrunk);
+  after_failure_note(care, &r->verdict);
+  mla_shrink_vector(device, v, &r->verdict, care->keep, 0, &shrunk);
   if (!shrunk.changed || shrunk.verdict.kind != MLA_VERDICT_FAIL) return;
   /* What was too large to be computed again is small now. */
   if (!r->verdict.look.cls[0]) r->verdict.look = shrunk.verdict.look;
   int n = mla_case_print(&shrunk.smallest, id, sizeof id);
   if (n <= 0 || (size_t)n >= sizeof r->smallest) return;
   memcpy(r->smallest, id, (size_t)n + 1);
-  *smallest = shrunk.smallest;
 }
 
 static void explain_and_write(void *context, const mla_vector *v,
@@ -44,46 +48,92 @@ static void explain_and_write(void *context, const mla_vector *v,
   mla_repro_observe(context, v, e, verdict);
 }
 
+static void say_written(failure_care *care, const mla_vector *v,
+                        const mla_repro *repro, int fails, mla_record *r) {
+  if (fails && repro->status == MLA_OK)
+    snprintf(r->repro, sizeof r->repro, "%s", repro->path);
+  else if (repro->status != MLA_OK)
+    fprintf(stderr, "mlacheck run: no reproduction of %s: %s\n", v->id,
+            repro->err.message);
+  care->written++;
+}
+
 /* Judged once more, since what a backend got is not kept. */
-static void write_down(failure_care *care, const run_state *run,
+static void write_down(failure_care *care, mla_device *device,
                        const mla_vector *v, mla_record *r) {
-  mla_repro repro = {care->repro, run->target->device, MLA_OK, "",
-                     mla_error_init()};
+  mla_repro repro = {care->repro, device, MLA_OK, "", mla_error_init()};
   mla_judge_observer observer = {explain_and_write, &repro};
   mla_judge_options how = mla_judge_defaults();
   mla_verdict verdict;
   how.keep = care->keep;
   how.observer = &observer;
-  mla_judge_vector(run->target->device, v, &how, &verdict);
-  if (verdict.kind == MLA_VERDICT_FAIL && repro.status == MLA_OK)
-    snprintf(r->repro, sizeof r->repro, "%s", repro.path);
-  else if (repro.status != MLA_OK)
-    fprintf(stderr, "mlacheck run: no reproduction of %s: %s\n", v->id,
-            repro.err.message);
-  care->written++;
+  mla_judge_vector(device, v, &how, &verdict);
+  say_written(care, v, &repro, verdict.kind == MLA_VERDICT_FAIL, r);
 }
 
-void after_failure(failure_care *care, const run_state *run, int32_t i) {
-  const mla_item *item = mla_docket_at(run->docket, i);
-  mla_record *r = &run->record[i];
-  mla_vector v, small;
-  mla_case c;
-  int wanted = care->shrink || (care->repro && care->written < MOST_WRITTEN);
-  if (!wanted || r->verdict.kind != MLA_VERDICT_FAIL) return;
-  if (item->kind != MLA_ITEM_CASE && item->kind != MLA_ITEM_STORED) return;
-  if (mla_docket_vector(run->docket, i, MLA_POISON_NAN, &v, NULL) != MLA_OK) {
-    mla_vector_free(&v);
-    return;
+/* It dies of being run: inputs and expected values are all there is. */
+static void write_unrun(failure_care *care, mla_device *device,
+                        const mla_vector *v, mla_record *r) {
+  mla_repro repro = {care->repro, device, MLA_OK, "", mla_error_init()};
+  mla_expectation expected;
+  mla_answer answer = mla_answer_init();
+  mla_limits limits = mla_vector_limits(v);
+  memset(&expected, 0, sizeof expected);
+  repro.status = mla_query(device, &v->problem, &limits, &answer, &repro.err);
+  if (repro.status == MLA_OK)
+    repro.status = mla_expectation_make(v, &answer.numerics, care->keep,
+                                        &expected, &repro.err);
+  if (repro.status == MLA_OK) {
+    mla_evidence e = {&answer, &limits, &expected, {NULL}, MLA_POISON_NAN};
+    mla_repro_observe(&repro, v, &e, &r->verdict);
   }
-  if (can_shrink(care, &v, &r->verdict)) shrink(care, run, &v, r, &c);
-  if (care->repro && care->written < MOST_WRITTEN && r->smallest[0]) {
-    if (mla_generate(&c, v.seed, MLA_POISON_NAN, &small, NULL) == MLA_OK) {
-      memcpy(small.hunts, v.hunts, sizeof small.hunts);
-      write_down(care, run, &small, r);
+  mla_expectation_free(&expected);
+  say_written(care, v, &repro, 1, r);
+}
+
+static void write_file(failure_care *care, mla_device *device,
+                       const mla_vector *v, mla_record *r) {
+  if (r->verdict.died)
+    write_unrun(care, device, v, r);
+  else
+    write_down(care, device, v, r);
+}
+
+int after_failure_wanted(const failure_care *care, const mla_docket *docket,
+                         int32_t i, const mla_record *r) {
+  const mla_item *item = mla_docket_at(docket, i);
+  if (r->verdict.kind != MLA_VERDICT_FAIL) return 0;
+  if (item->kind != MLA_ITEM_CASE && item->kind != MLA_ITEM_STORED) return 0;
+  if (care->repro && care->written < MOST_WRITTEN) return 1;
+  return care->shrink && after_failure_is_new(care, &r->verdict);
+}
+
+/* The smallest case, when one is known. */
+static mla_status make_small(const mla_record *r, const mla_vector *v,
+                             mla_vector *small) {
+  mla_case c;
+  mla_vector_init(small);
+  mla_status status = mla_case_parse(r->smallest, &c, NULL);
+  if (status == MLA_OK)
+    status = mla_generate(&c, v->seed, MLA_POISON_NAN, small, NULL);
+  if (status == MLA_OK) memcpy(small->hunts, v->hunts, sizeof small->hunts);
+  return status;
+}
+
+void after_failure(failure_care *care, mla_device *device,
+                   const mla_docket *docket, int32_t i, mla_record *r) {
+  mla_vector v, small;
+  if (!after_failure_wanted(care, docket, i, r)) return;
+  if (mla_docket_vector(docket, i, MLA_POISON_NAN, &v, NULL) == MLA_OK) {
+    if (can_shrink(care, &v, &r->verdict)) shrink(care, device, &v, r);
+    int wanted = care->repro && care->written < MOST_WRITTEN;
+    if (wanted && r->smallest[0]) {
+      if (make_small(r, &v, &small) == MLA_OK)
+        write_file(care, device, &small, r);
+      mla_vector_free(&small);
+    } else if (wanted) {
+      write_file(care, device, &v, r);
     }
-    mla_vector_free(&small);
-  } else if (care->repro && care->written < MOST_WRITTEN) {
-    write_down(care, run, &v, r);
   }
   mla_vector_free(&v);
 }

@@ -5,7 +5,7 @@
 #ifndef MLA_TOOL_AFTER_FAILURE_H
 #define MLA_TOOL_AFTER_FAILURE_H
 
-#include "report.h"
+#include "docket.h"
 
 #define MOST_SHRUNK 3 /* in one run, one of each class */
 #define MOST_WRITTEN 20
@@ -18,7 +18,18 @@ typedef struct failure_care {
   char classes[MOST_SHRUNK][24]; /* of what was shrunk */
 } failure_care;
 
-/* Fills smallest and repro of record i, when it is a failure. */
-void after_failure(failure_care *care, const run_state *run, int32_t i);
+/* Is there anything to do for record r of item i? */
+int after_failure_wanted(const failure_care *care, const mla_docket *docket,
+                         int32_t i, const mla_record *r);
+
+/* Fills smallest and repro of record r of item i, when it is a failure. The
+   backend is called in this process. */
+void after_failure(failure_care *care, mla_device *device,
+                   const mla_docket *docket, int32_t i, mla_record *r);
+
+/* From now on none that looks like this one is shrunk. */
+void after_failure_note(failure_care *care, const mla_verdict *verdict);
+/* Is none known that looks like it, and room for one more? */
+int after_failure_is_new(const failure_care *care, const mla_verdict *verdict);
 
 #endif

@@ -6,12 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "after_failure.h"
 #include "commands.h"
-#include "explain.h"
 #include "folder.h"
 #include "options.h"
 #include "report.h"
+#include "run_judge.h"
 
 static const char help[] =
     "mlacheck run - judge a backend\n"
@@ -33,6 +32,11 @@ static const char help[] =
     "  --seed N           another seed for all data made from names\n"
     "how\n"
     "  --expected DIR     keep the reference's answers there, and use them\n"
+    "  --jobs N           cases at a time, in child processes (default: 1)\n"
+    "  --timeout S        seconds that a case may take (default: a minute and\n"
+    "                     more by its size)\n"
+    "  --no-fork          judge in this process, for debuggers: a crash ends\n"
+    "                     the run, and no page round a tensor is guarded\n"
     "  --no-shrink        leave failing cases as large as they are\n"
     "  --repro DIR        write each failure there as one file that --vectors\n"
     "                     reads: inputs, expected, got, versions\n"
@@ -50,8 +54,8 @@ typedef struct run_options {
   const char *profile, *keep, *repro;
   text_list only, cases, vectors;
   report_options reports;
-  uint64_t seed;
-  int verbose, no_shrink, help;
+  uint64_t seed, jobs, timeout;
+  int verbose, no_shrink, no_fork, help;
 } run_options;
 
 #define NO_SEED UINT64_MAX
@@ -59,6 +63,7 @@ typedef struct run_options {
 static int read_options(int argc, char **argv, run_options *o) {
   memset(o, 0, sizeof *o);
   o->seed = NO_SEED;
+  o->jobs = 1;
   const option table[] = {
       {"--backend", OPTION_TEXT, &o->target.backend},
       {"--plugin", OPTION_TEXT, &o->target.plugin},
@@ -72,6 +77,9 @@ static int read_options(int argc, char **argv, run_options *o) {
       {"--seed", OPTION_COUNT, &o->seed},
       {"--expected", OPTION_TEXT, &o->keep},
       REPORT_OPTIONS(&o->reports),
+      {"--jobs", OPTION_COUNT, &o->jobs},
+      {"--timeout", OPTION_COUNT, &o->timeout},
+      {"--no-fork", OPTION_FLAG, &o->no_fork},
       {"--no-shrink", OPTION_FLAG, &o->no_shrink},
       {"--repro", OPTION_TEXT, &o->repro},
       {"-v", OPTION_FLAG, &o->verbose},
@@ -132,22 +140,20 @@ static void rerun_line(const run_options *o, char *text, size_t size) {
     snprintf(text + n, size - (size_t)n, " --options '%s'", t->options);
 }
 
-static void judge_all(run_state *run, const run_options *o, int text) {
-  mla_explainer explainer;
-  mla_judge_observer observer = {mla_explain_observe, &explainer};
-  mla_judge_options how = mla_judge_defaults();
-  failure_care care = {!o->no_shrink, o->repro, o->keep, 0, 0, {""}};
-  memset(&explainer, 0, sizeof explainer);
-  how.keep = o->keep;
-  how.observer = &observer;
-  for (int32_t i = 0; i < mla_docket_count(run->docket); i++) {
-    progress_show(run);
-    mla_docket_judge(run->docket, i, o->target.device, &how, &run->record[i]);
-    after_failure(&care, run, i);
-    run->done = i + 1;
-    progress_clear();
-    if (text) report_text_record(run, i);
-  }
+static run_how how_of(const run_options *o, int text) {
+  run_how how = {(int32_t)(o->no_fork ? 0 : o->jobs),
+                 (double)o->timeout,
+                 !o->no_shrink,
+                 o->repro,
+                 o->keep,
+                 text};
+  return how;
+}
+
+static int no_memory(run_state *run, size_t count) {
+  fprintf(stderr, "mlacheck run: no memory for %zu verdicts\n", count);
+  free(run->record);
+  return EXIT_ENVIRONMENT;
 }
 
 static int judge(const run_options *o, const mla_docket *docket) {
@@ -158,12 +164,10 @@ static int judge(const run_options *o, const mla_docket *docket) {
   run_state run = {&o->target, o->profile, rerun, &o->only, o->only.count > 0,
                    o->verbose, docket,     NULL,  0,        &o->reports};
   run.record = calloc(count + 1, sizeof *run.record);
-  if (!run.record) {
-    fprintf(stderr, "mlacheck run: no memory for %zu verdicts\n", count);
-    return EXIT_ENVIRONMENT;
-  }
+  if (!run.record) return no_memory(&run, count);
   if (text) report_text_begin(&run);
-  judge_all(&run, o, text);
+  run_how how = how_of(o, text);
+  if (!run_judge(&run, &how)) return no_memory(&run, count);
   if (text) report_text_end(&run);
   run_sums sums = run_sum(&run);
   int code = reports_write(&run, "run", run_exit_code(&run, &sums));
@@ -176,6 +180,8 @@ int cmd_run(int argc, char **argv) {
   mla_error err = mla_error_init();
   if (!read_options(argc, argv, &o)) return EXIT_USAGE;
   if (o.help) return fputs(help, stdout), EXIT_SATISFIED;
+  if (o.jobs < 1 || o.jobs > CREW_MOST)
+    return usage_error("run", "--jobs is 1 to 32");
   if (o.seed != NO_SEED && o.seed > (uint64_t)1 << 53)
     return usage_error("run", "--seed is above 2^53");
   mla_docket *docket = mla_docket_new();
@@ -187,7 +193,9 @@ int cmd_run(int argc, char **argv) {
   if (code == EXIT_SATISFIED && o.repro && !folder_make("run", o.repro))
     code = EXIT_ENVIRONMENT;
   if (code == EXIT_SATISFIED) code = reports_open("run", &o.reports);
-  if (code == EXIT_SATISFIED) code = target_open("run", &o.target);
+  run_how how = how_of(&o, 0);
+  if (code == EXIT_SATISFIED)
+    code = run_judge_open("run", &o.target, docket, &how);
   if (code == EXIT_SATISFIED) code = judge(&o, docket);
   target_close(&o.target);
   reports_close(&o.reports);

@@ -136,12 +136,13 @@ static void how_caught(const selftest *s, int32_t i, char *text, size_t size) {
              mla_docket_at(s->run.docket, r->unjudged)->id, r->reason);
   else if (r->caught < 0)
     snprintf(text, size, "NOT CAUGHT by %d cases", (int)r->judged);
-  else if (r->kind >= 0)
-    snprintf(text, size, "%s", id);
-  else if (r->signal)
+  else if (r->died == MLA_DEATH_SIGNAL)
     snprintf(text, size, "%s (killed, signal %d)", id, (int)r->signal);
+  else if (r->died)
+    snprintf(text, size, "%s (%s)", id,
+             r->died == MLA_DEATH_TIMEOUT ? "time was up" : "it ended");
   else
-    snprintf(text, size, "%s (time was up)", id);
+    snprintf(text, size, "%s", id);
 }
 
 static int is_explained(const selftest *s, int32_t i) {
@@ -256,7 +257,7 @@ static int run_selftest(selftest *s) {
   int ok = judge_all(s);
   if (own) folder_remove(folder);
   if (!ok) {
-    fprintf(stderr, "mlacheck selftest: no child process can be made\n");
+    fprintf(stderr, "mlacheck selftest: no memory\n");
     return EXIT_ENVIRONMENT;
   }
   printf("%-26s %-13s  %-12s %s\n", "planted", "class", "explained",

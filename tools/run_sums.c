@@ -7,13 +7,12 @@
 #include "report.h"
 
 const mla_backend *run_backend(const run_state *run) {
-  return mla_device_backend(run->target->device);
+  return run->target->table;
 }
 
 int run_device(const run_state *run, mla_device_info *info) {
-  memset(info, 0, sizeof *info);
-  info->size = (uint32_t)sizeof *info;
-  return mla_device_describe(run->target->device, info, NULL) == MLA_OK;
+  *info = run->target->info;
+  return run->target->described;
 }
 
 int run_requires(const run_state *run, int32_t i) {

@@ -19,8 +19,9 @@ typedef struct selftest_result {
   int32_t judged, unsupported;
   int32_t caught;   /* the item that failed, or -1 */
   int32_t unjudged; /* the item that could not be judged, or -1: no verdict */
-  int32_t kind;     /* its verdict; -1: the process did not live to say it */
-  int32_t signal;   /* that ended it; 0: time was up, or none */
+  int32_t kind;     /* its verdict */
+  int32_t died;     /* mla_death of the process that judged it */
+  int32_t signal;   /* that killed it */
   int32_t ended;    /* all cases were judged, or one was caught */
   double worst;     /* error / budget of what passed */
   mla_look look;
@@ -37,7 +38,7 @@ typedef struct selftest_run {
  * Judges in `jobs` children at a time; result[i] belongs to job[i]. A case
  * that hunts the class of the fault comes first, cheap ones before dear ones;
  * a job ends at its first failure. done(context, i) after each, in order of
- * ending. 0: no process could be made.
+ * ending. 0: no memory.
  */
 int selftest_judge(const selftest_run *run, const selftest_job *job,
                    selftest_result *result, int32_t count, int32_t jobs,

@@ -48,7 +48,7 @@ static int join_mask(const char *command, target *t) {
   return EXIT_SATISFIED;
 }
 
-int target_open(const char *command, target *t) {
+int target_find(const char *command, target *t) {
   mla_error err = mla_error_init();
   const mla_backend *plugin = NULL;
   if (!target_load_environment(command)) return EXIT_ENVIRONMENT;
@@ -59,10 +59,20 @@ int target_open(const char *command, target *t) {
     return environment_error(command, &err);
   if (t->index > INT32_MAX)
     return usage_error(command, "--device is out of range");
-  if (join_mask(command, t) != EXIT_SATISFIED) return EXIT_USAGE;
+  t->table = mla_backend_find(t->backend);
+  return join_mask(command, t);
+}
+
+int target_open(const char *command, target *t) {
+  mla_error err = mla_error_init();
+  int code = target_find(command, t);
+  if (code != EXIT_SATISFIED) return code;
   if (mla_open(t->backend, (int32_t)t->index, t->options, &t->device, &err) !=
       MLA_OK)
     return environment_error(command, &err);
+  memset(&t->info, 0, sizeof t->info);
+  t->info.size = (uint32_t)sizeof t->info;
+  t->described = mla_device_describe(t->device, &t->info, &err) == MLA_OK;
   return EXIT_SATISFIED;
 }
 

@@ -12,11 +12,17 @@ typedef struct target {
   const char *options;
   const char *cpu_mask; /* level of the "cpu" backend, or NULL: any */
   uint64_t index;
-  mla_device *device;
+  const mla_backend *table;
+  mla_device *device; /* NULL: open in child processes only */
+  int described;      /* info stands */
+  mla_device_info info;
   char joined[256]; /* options, with the mask among them */
 } target;
 
-/* Loads, opens; says on stderr what went wrong. An exit code, 0 when open. */
+/* Loads and finds it, without opening it. Says on stderr what went wrong. An
+   exit code, 0 when found. */
+int target_find(const char *command, target *t);
+/* Finds and opens it. */
 int target_open(const char *command, target *t);
 void target_close(target *t);
 

@@ -21,7 +21,7 @@ has out 'PASS  wayward: 1 of 1 cases judged, 1 passed'
 lacks out 'PASS  decode'
 wayward 0 none --case "$one" -v
 has out 'PASS  decode:bf16:b3,h4,q=2+0+1'
-has out 'again  1 more run, the same bits'
+has out 'again  2 more runs, the same bits'
 has out 'kernel wayward_none'
 
 # ---- a failure: where, how much, and how to see it again
@@ -56,6 +56,57 @@ wayward 1 value --only merge kv_read
 has out 'FAIL  merge:f32:n5,h3,s2'
 has out 'FAIL  kv_read:bf16:b3'
 has out 'FAIL  wayward on part of profile smoke: 22 of 22 cases judged'
+
+# ---- whatever ends the process of a case ends that case alone
+each_once() { # COUNT TEXT: all cases fail, each once and so
+  has out "FAIL  wayward"
+  [ "$(grep -c "^FAIL  [a-z_]*:[a-z0-9]*:" "$work/out")" = "$1" ] ||
+    fail "not $1 verdicts"
+  [ "$(grep -cF -e "$2" "$work/out")" = "$1" ] || fail "not $1 times \"$2\""
+}
+printf '%s\n' 'merge:f32:n5,h3,s2' 'kv_read:bf16:b2,page4,len=3+5,l64,r8' \
+  'merge:f32:n4,h2,s3,empty=some' 'merge:f32:n2,h1,s2' "$one" \
+  >"$work/five.txt"
+wayward 1 crash --profile "$work/five.txt" --no-shrink
+each_once 5 'why    its process was killed by signal 11 (a bad address)'
+wayward 1 abort --case "$one" 'merge:f32:n5,h3,s2' --no-shrink
+each_once 2 'why    its process was killed by signal 6 (it aborted)'
+wayward 1 exit --case "$one" 'merge:f32:n5,h3,s2' --no-shrink
+each_once 2 'why    its process ended with code 7, saying nothing'
+wayward 1 hang --case "$one" 'merge:f32:n5,h3,s2' --timeout 1
+each_once 2 'why    it did not end: the time was up'
+wayward 1 behind --profile "$work/five.txt" --no-shrink
+each_once 5 'fence  memory behind '
+wayward 1 peek-behind --case "$one" 'merge:f32:n5,h3,s2' --no-shrink
+each_once 2 'fence  memory behind '
+has out 'fence  memory behind q was read'
+has out 'looks like  OOB-READ: memory behind q was read'
+wayward 1 peek-before --case "$one" --no-shrink
+each_once 1 'fence  memory before q was read, 1 byte ahead of it'
+wayward 0 peek-behind --case "$one" --no-fork # nobody sees it there
+wayward 1 value --case "$one" --no-fork
+# the others are judged as if nothing had been
+wayward 1 crash-merge --profile "$work/five.txt" --no-shrink
+has out '5 of 5 cases judged, 2 passed, 3 FAILED'
+wayward 1 hang-merge --case 'kv_read:bf16:b2,page4,len=3+5,l64,r8' \
+  'merge:f32:n5,h3,s2' "$one" --timeout 1
+has out '3 of 3 cases judged, 2 passed, 1 FAILED'
+# what kills is shrunk and written down too
+wayward 1 crash --case "$one" --repro "$work/dead"
+has out '  smallest  decode:bf16:b1,h1,q1,page1,len='
+expect 0 run --backend ref --vectors "$work/dead"
+
+# ---- any number of children says the same
+for jobs in 1 2 5; do
+  wayward 1 crash-merge --profile "$work/five.txt" --jobs $jobs \
+    --json "$work/jobs$jobs.json"
+  cp "$work/out" "$work/jobs$jobs"
+  cmp -s "$work/jobs1" "$work/jobs$jobs" || fail "--jobs $jobs differs"
+  cmp -s "$work/jobs1.json" "$work/jobs$jobs.json" ||
+    fail "--jobs $jobs differs in JSON"
+done
+expect 2 run --backend ref --jobs 0
+expect 2 run --backend ref --jobs 33
 
 # ---- nothing passes by absence
 wayward 1 nothing

@@ -1,11 +1,13 @@
 /*
  * wayward.c - the reference, and how it misbehaves on request.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "wayward.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "dmath.h"
 #include "dtype.h"
@@ -200,12 +202,34 @@ static void spoil(const char *fault, const mla_args *args, void *workspace,
   touch_round(fault, args, workspace, bytes);
 }
 
+/* Reads that change nothing. */
+static void peek(const char *fault, const mla_args *args) {
+  const mla_tensor *in = input(args);
+  const volatile unsigned char *bytes = in->data;
+  int64_t extent = mla_tensor_extent(in);
+  if (is(fault, "peek-before")) (void)bytes[-1];
+  if (is(fault, "peek-behind")) (void)bytes[extent];
+}
+
+/* What no status can say. */
+static void die(const char *fault, int32_t op) {
+  volatile uintptr_t nowhere = 16;
+  int merge = op == MLA_OP_MERGE;
+  if (is(fault, "crash") || (is(fault, "crash-merge") && merge))
+    *(volatile unsigned char *)nowhere = 1;
+  if (is(fault, "abort")) abort();
+  if (is(fault, "exit")) exit(7);
+  while (is(fault, "hang") || (is(fault, "hang-merge") && merge)) sleep(1);
+}
+
 static mla_status run(const mla_backend_plan *x, const mla_args *args,
                       void *workspace, uint64_t bytes, mla_stream stream,
                       mla_error *err) {
   if (is(x->fault, "run"))
     return mla_fail(err, MLA_DEVICE_ERROR, "device", "it fell over");
   if (is(x->fault, "idle")) return MLA_OK;
+  die(x->fault, x->op);
+  peek(x->fault, args);
   mla_status status = ref()->run(x->ref, args, workspace, bytes, stream, err);
   if (status == MLA_OK) spoil(x->fault, args, workspace, bytes);
   return status;

@@ -21,6 +21,10 @@
  *   gap             padding of the first output is written
  *   flicker         every second run has a last bit flipped
  *   zero            the workspace, read as it comes, leaks into an output
+ *   peek-before     a byte before the first input is read, for nothing
+ *   peek-behind     a byte behind it
+ *   crash, abort, exit, hang   no return from run
+ *   crash-merge, hang-merge    likewise, but for merge only
  *   empty-positive  lse of an empty row is +infinity, declared
  *   empty-silent    likewise, not declared
  * A second table, "wayward-device", has memory of its own.

@@ -72,7 +72,7 @@ START_TEST(who_behaves_passes) {
       ck_assert_msg(v.kind == MLA_VERDICT_PASS, "%s on %s: %s %s",
                     valid_cases[i], backends[k], v.reason, v.fences);
       ck_assert_int_gt(v.outputs, 0);
-      ck_assert_int_eq(v.repeated, 1);
+      ck_assert_int_eq(v.repeated, 2);
       ck_assert_str_eq(v.kernel, "wayward_none");
     }
 }

@@ -1,0 +1,41 @@
+/*
+ * hearing.h - one vector under judgement; between judge.c and repeat.c.
+ */
+#ifndef MLA_HEARING_H
+#define MLA_HEARING_H
+
+#include "judge.h"
+#include "place.h"
+
+typedef struct hearing {
+  mla_device *device;
+  const mla_vector *v;
+  const mla_judge_options *options;
+  mla_verdict *verdict;
+  mla_answer answer;
+  mla_limits limits;
+  mla_plan *plan;
+  mla_place place;
+  mla_expectation expectation;
+  mla_error err;
+  unsigned char *first[MLA_T_COUNT]; /* outputs of the first run */
+} hearing;
+
+/* Ends the hearing: returns 0, so that steps can be chained with &&. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+int
+mla_hearing_end(hearing *h, int32_t kind, const char *format, ...);
+
+/* v, or the same call with other poison: copied, run, fetched. 0: ended. */
+int mla_hearing_run(hearing *h, const mla_vector *v, unsigned char poison,
+                    mla_side side);
+/* What that run touched and should not have. */
+void mla_hearing_check_fences(hearing *h, unsigned char poison);
+int mla_hearing_is_output(const hearing *h, int slot);
+
+/* Runs it again with other poisons, on the other side of the pages. */
+void mla_repeat(hearing *h);
+
+#endif
