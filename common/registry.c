@@ -24,18 +24,18 @@ static entry *plugins[MAX_PLUGINS];
 static atomic_size_t plugin_count;
 static atomic_flag writing = ATOMIC_FLAG_INIT;
 
-static size_t builtin_count(void) {
+size_t mla_registry_builtin_count(void) {
   size_t count = 0;
   while (mla_builtin_backends[count]) count++;
   return count;
 }
 
 size_t mla_backend_count(void) {
-  return builtin_count() + atomic_load(&plugin_count);
+  return mla_registry_builtin_count() + atomic_load(&plugin_count);
 }
 
 const mla_backend *mla_backend_at(size_t index) {
-  size_t builtin = builtin_count();
+  size_t builtin = mla_registry_builtin_count();
   if (index < builtin)
     return mla_builtin_backends[index](MLA_ABI_MAJOR, MLA_ABI_MINOR);
   index -= builtin;

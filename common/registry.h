@@ -9,6 +9,9 @@
 /* Getters of what is built in, NULL at the end; made by the build. */
 extern const mla_backend_get_fn mla_builtin_backends[];
 
+/* How many of mla_backend_count() are built in: the first ones. */
+size_t mla_registry_builtin_count(void);
+
 /*
  * Checks a table and enters a full copy of it, for ever. A table entered
  * before is found again, not entered twice. `origin` is for sentences.

@@ -146,6 +146,50 @@ MLA_API mla_status mla_run(const mla_plan *plan, const mla_args *args,
                            mla_stream stream, mla_error *err);
 MLA_API void mla_plan_free(mla_plan *plan); /* NULL is allowed */
 
+/* ------------------------------------------------------------- selection */
+
+/* What is wanted beside being right; zeros: nothing more. */
+typedef struct mla_wish {
+  uint32_t size;
+  int32_t memory_space; /* where the tensors lie; 0: anywhere */
+  int32_t determinism;  /* mla_determinism, at least */
+  int32_t capture_safe; /* nonzero: run() must be */
+} mla_wish;
+
+/* A backend's device, and what it said. */
+typedef struct mla_candidate {
+  uint32_t size;
+  int32_t usable;       /* 1: it can serve; 0: the reason says why not */
+  const char *backend;  /* its name, for ever */
+  int32_t device;       /* for mla_open; -1: it has none here */
+  int32_t memory_space; /* mla_memory_space; 0: it did not say */
+  int64_t rank;         /* order of preference, lower is better */
+  char reason[240];
+  mla_answer answer; /* when it was asked; last, since it may grow */
+} mla_candidate;
+
+MLA_API mla_wish mla_wish_init(void);
+MLA_API mla_candidate mla_candidate_init(void);
+
+/*
+ * Asks every device of every backend, and writes what they said to choices[0,
+ * room), the best first, the refused behind those that can serve; choices[0]
+ * .size is set by the caller and holds for all. *count (may be NULL) is how
+ * many were written. What comes first:
+ *
+ *   devices with memory of their own, then the host's, then "ref";
+ *   among these plugins, then what is built in;
+ *   among these in order of the registry and of the devices.
+ *
+ * Devices are opened and closed: for start-up, not for every step.
+ * Errors: UNSUPPORTED (none can; choices say why), INVALID_ARGUMENT (a problem
+ * or limits that break a rule, an unknown wish, no room).
+ */
+MLA_API mla_status mla_select(const mla_problem *problem,
+                              const mla_limits *limits, const mla_wish *wish,
+                              mla_candidate *choices, size_t room,
+                              size_t *count, mla_error *err);
+
 /* ----------------------------------------------------------------- names */
 
 MLA_API const char *mla_status_name(mla_status status); /* "OUT_OF_MEMORY" */
