@@ -4,12 +4,12 @@
 
 #include "dmath.h"
 
-static int is_seen(const mla_choice *row, int64_t j) {
+static int is_seen(const mla_topk_row *row, int64_t j) {
   return j >= 0 && j < row->width && !(mla_isinf(row->logit[j]) < 0);
 }
 
 /* How many positions the row sees, at most topk. */
-static int64_t wanted(const mla_choice *row) {
+static int64_t wanted(const mla_topk_row *row) {
   int64_t n = 0;
   for (int64_t j = 0; j < row->width && n < row->topk; j++)
     n += is_seen(row, j);
@@ -17,8 +17,8 @@ static int64_t wanted(const mla_choice *row) {
 }
 
 /* The position left out that is most certainly larger than position i. */
-static void find_larger(const mla_choice *row, int64_t i,
-                        mla_choice_fault *fault) {
+static void find_larger(const mla_topk_row *row, int64_t i,
+                        mla_topk_fault *fault) {
   for (int64_t j = 0; j < row->width; j++) {
     if (row->taken[j] || !is_seen(row, j)) continue;
     double above = row->logit[j] - row->logit[i];
@@ -33,7 +33,7 @@ static void find_larger(const mla_choice *row, int64_t i,
 }
 
 /* The largest logit that was left out; -infinity: nothing was. */
-static double largest_left(const mla_choice *row, int64_t *at) {
+static double largest_left(const mla_topk_row *row, int64_t *at) {
   double largest = -mla_inf();
   *at = -1;
   for (int64_t j = 0; j < row->width; j++) {
@@ -45,8 +45,8 @@ static double largest_left(const mla_choice *row, int64_t *at) {
   return largest;
 }
 
-void mla_choice_judge(const mla_choice *row, const int64_t *chosen,
-                      mla_choice_fault *fault) {
+void mla_topk_judge(const mla_topk_row *row, const int64_t *chosen,
+                    mla_topk_fault *fault) {
   int64_t n = wanted(row), best;
   memset(row->taken, 0, (size_t)row->width);
   for (int64_t i = 0; i < row->topk; i++) {

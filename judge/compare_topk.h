@@ -11,27 +11,27 @@
 #include <stdint.h>
 
 /* One row: what it chose from. */
-typedef struct mla_choice {
+typedef struct mla_topk_row {
   const double *logit;  /* [width], -infinity: not to be chosen */
   const double *budget; /* [width] */
   int64_t width;
   int64_t topk;
   unsigned char *taken; /* [width], working memory */
-} mla_choice;
+} mla_topk_row;
 
 /* What is wrong with one entry of the row. */
-typedef struct mla_choice_fault {
+typedef struct mla_topk_fault {
   double ratio;    /* how far the best left out is above it, over the budgets
                       of both; infinite for what is no choice at all */
   int64_t instead; /* the position left out; -1: none belongs here */
   double budget;   /* of both logits together */
-} mla_choice_fault;
+} mla_topk_fault;
 
 /*
  * fault[topk] of the entries chosen[topk]: positions that the row sees, each
  * once, in any order; -1 only behind them all.
  */
-void mla_choice_judge(const mla_choice *row, const int64_t *chosen,
-                      mla_choice_fault *fault);
+void mla_topk_judge(const mla_topk_row *row, const int64_t *chosen,
+                    mla_topk_fault *fault);
 
 #endif

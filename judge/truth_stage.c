@@ -52,21 +52,21 @@ static mla_status judge_choices(const mla_expected *expected,
                                 const mla_expected_view *view,
                                 const mla_answer *answer, const mla_tensor *t,
                                 double *worst, mla_error *err) {
-  mla_choice row = {0};
+  mla_topk_row row = {0};
   row.logit = mla_expected_logits(expected, &row.width);
   row.topk = view->width;
   size_t logits = (size_t)(view->rows * row.width) + 1;
   double *budget = malloc(logits * sizeof *budget);
   row.taken = malloc((size_t)row.width + 1);
   int64_t *chosen = malloc((size_t)row.topk * sizeof *chosen);
-  mla_choice_fault *fault = malloc((size_t)row.topk * sizeof *fault);
+  mla_topk_fault *fault = malloc((size_t)row.topk * sizeof *fault);
   int there = budget && row.taken && chosen && fault;
   if (there) mla_expected_logits_budget(expected, &answer->numerics, budget);
   row.budget = budget;
   for (int64_t r = 0; there && r < view->rows; r++) {
     for (int64_t i = 0; i < row.topk; i++)
       chosen[i] = mla_get_int(t->data, t->dtype, mla_at1(t, r) + i);
-    mla_choice_judge(&row, chosen, fault);
+    mla_topk_judge(&row, chosen, fault);
     for (int64_t i = 0; i < row.topk; i++)
       if (fault[i].ratio > *worst) *worst = fault[i].ratio;
     row.logit += row.width;
