@@ -31,7 +31,7 @@ rule_layers() {
     function level(f) {
       if (f ~ /^include\//) return 1
       if (f ~ /^common\//) return 2
-      if (f ~ /^backends\//) return 3
+      if (f ~ /^(backends|parallel)\//) return 3
       if (f ~ /^judge\//) return 4
       if (f ~ /^tools\//) return 5
       if (f ~ /^tests\//) return 6
@@ -116,7 +116,7 @@ text_files() {
 
 list_files >"$work/files"
 grep -E '\.(c|h|cpp|cu|cuh|hip)$' "$work/files" >"$work/code"
-grep -E '^(include|common|backends|judge|tools|tests)/' "$work/code" \
+grep -E '^(include|common|backends|parallel|judge|tools|tests)/' "$work/code" \
   >"$work/layered"
 if [ ! -s "$work/layered" ]; then
   echo "house: no source file under $(pwd)" >&2
