@@ -20,7 +20,7 @@ for file in index.json 0001_decode_bf16.safetensors 0002_merge_f32.safetensors
 do
   [ -s "$dir/$file" ] || fail "there is no $file"
 done
-grep -q '"seed":	7' "$dir/index.json" || fail 'the index lacks the seed'
+grep -q '"seed":[[:space:]]*7' "$dir/index.json" || fail 'the index lacks the seed'
 ! grep -q expected "$dir/index.json" || fail 'the index tells what is expected'
 cp "$dir/index.json" "$work/first.json"
 expect 0 export "$dir" --case "$one" "$two" --seed 7
@@ -60,7 +60,7 @@ expect 1 verify "$dir" --only merge
 has out 'u_ack" is no member'
 
 # ---- an index that asks for less than was exported
-sed 's/"seed":	7/"seed":	8/' "$work/first.json" >"$dir/index.json"
+sed 's/\("seed":[[:space:]]*\)7/\18/' "$work/first.json" >"$dir/index.json"
 expect 2 verify "$dir"
 has err 'index.json was changed'
 printf '[]' >"$dir/index.json"
