@@ -70,6 +70,7 @@ pkg-config --exists libxxhash | libxxhash-dev
 needs_to_test='
 command -v git | git
 command -v gcc-12 | gcc-12
+command -v c++ | g++
 command -v clang-14 | clang-14
 command -v clang-19 | clang-19
 command -v clang-format-14 | clang-format-14

@@ -169,15 +169,17 @@ MLA_KERNEL mla_attend_partial(mla_attend_args a) {
     const float keep = expf(top - base);
     total = total * keep + mla_wave_sum(p);
     /* A tile's sum first: additions to acc stay few. */
-    for (int c = 0; c < C; c++) {
-      const int d = c * MLA_WAVE + MLA_LANE;
-      float sum = 0;
-      for (int j = 0; j < n; j++) {
-        const float pj = MLA_SHFL(p, j);
-        if (d < a.dv) sum += pj * v_tile[j * v_width + d];
+    float sum[C];
+    for (int c = 0; c < C; c++) sum[c] = 0;
+    for (int j = 0; j < n; j++) {
+      const float pj = MLA_SHFL(p, j);
+      const float *v = v_tile + j * v_width;
+      for (int c = 0; c < C; c++) {
+        const int d = c * MLA_WAVE + MLA_LANE;
+        if (d < a.dv) sum[c] += pj * v[d];
       }
-      acc[c] = acc[c] * keep + sum;
     }
+    for (int c = 0; c < C; c++) acc[c] = acc[c] * keep + sum[c];
     top = new_top;
   }
   if (in_group >= group) return;

@@ -1,0 +1,85 @@
+/*
+ * emu_lanes.h - a block of lanes on one host thread.
+ *
+ * Each lane is a fiber that runs until it meets others: at an operation of its
+ * wave or a barrier of the block. Which wave runs next, and its lanes in which
+ * order, is drawn anew each time. Found and reported, with the source line:
+ *   - lanes of a wave that meet in different operations, or not all of them
+ *   - a barrier that not all lanes of the block reach
+ *   - shared memory: two lanes at one place, one of them writing, and no
+ *     barrier between; accesses outside of what a block has
+ *   - memory that is not the device's
+ * A launch that fails is abandoned; its stream reports the sentence.
+ */
+#ifndef EMU_LANES_H
+#define EMU_LANES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct emu_index {
+  unsigned x, y, z;
+};
+
+struct emu_kernel {
+  const char *name;
+  emu_index grid, block;
+  size_t shared; /* bytes of dynamic shared memory */
+  /* What a lane does: call(kernel, args). */
+  void (*call)(void (*kernel)(), const void *args);
+  void (*kernel)();
+  const void *args;
+  size_t args_bytes;
+};
+
+enum { EMU_SHARED_LIMIT = 64 << 10, EMU_MAX_LANES = 1024, EMU_MAX_WAVE = 64 };
+
+/* Lanes of a wave, 32 or 64, and what orders are drawn from. */
+void emu_configure(int wave, uint64_t seed);
+
+/* Runs a grid. False: stopped, the reason in emu_failure(). */
+bool emu_run(const emu_kernel &kernel);
+const char *emu_failure();
+
+/* ------------------------------------------------- called by device code */
+
+/* The same throughout a lane's life, so the compiler may ask once. */
+__attribute__((const)) int emu_wave_width();
+__attribute__((const)) emu_index emu_thread_index();
+__attribute__((const)) emu_index emu_block_index();
+
+/* The bits of lane `other`, or with `is_mask` of the own number ^ other. */
+uint32_t emu_exchange(uint32_t bits, int other, int is_mask, const char *file,
+                      int line);
+void emu_wave_sync(const char *file, int line);
+void emu_barrier(const char *file, int line);
+void *emu_dynamic_shared();
+/* One memory a block for each name and line, poison around it. */
+void *emu_shared_tile(size_t bytes, size_t alignment, const char *name,
+                      const char *file, int line);
+
+/* All lanes give `bytes`; done() sees what the wave gave, by lane. At most
+   EMU_PAYLOAD bytes; `kind` names the operation. */
+enum { EMU_PAYLOAD = 64 };
+typedef unsigned char emu_payload[EMU_PAYLOAD];
+const emu_payload *emu_gather(const void *give, size_t bytes, const char *kind,
+                              const char *file, int line);
+
+/* --------------------------------------------- between emulator's files */
+
+/* Ends the kernel that runs, with that sentence; does not return. */
+[[noreturn]] void emu_stop(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+/* The lane that runs, and when: epochs of block and wave, then the lane, as
+   emu_watch.cpp keeps them. */
+struct emu_moment {
+  uint64_t stamp;
+  int lane, wave;
+  bool running;
+};
+extern emu_moment emu_current;
+int emu_wave_of(int lane);
+/* A stack of a lane, or the arguments of the kernel. */
+bool emu_is_private(const void *at);
+
+#endif
