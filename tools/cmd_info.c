@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "case.h"
 #include "commands.h"
+#include "info_matrix.h"
+#include "info_why.h"
 #include "options.h"
+#include "support.h"
 #include "target.h"
 
 static const char help[] =
@@ -14,64 +16,55 @@ static const char help[] =
     "\n"
     "usage: mlacheck info [--backend NAME] [--plugin PATH] [--cpu-mask LEVEL]"
     " [-v]\n"
-    "                     [--cpu-mask LEVEL]\n"
+    "       mlacheck info --matrix [--backend NAME] [--plugin PATH]\n"
+    "       mlacheck info --why CASE [--plugin PATH] [--memory SPACE]\n"
+    "                     [--determinism WORD] [--capture]\n"
     "\n"
-    "The table says what a backend's query answers to a plain problem of each\n"
-    "operation and format; -v adds the kernel's name, or the reason of a no.\n"
-    "--cpu-mask asks the cpu backend with kernels up to a level only.\n";
+    "The list says for which formats a backend's query answers yes to a plain\n"
+    "problem of each operation; -v adds the kernel's name, or the reason of a\n"
+    "no. --cpu-mask asks the cpu backend with kernels up to a level only.\n"
+    "--matrix is the same as a Markdown table, backends beside each other.\n"
+    "--why names every backend for a case, the best first, and why it was\n"
+    "refused; SPACE is host, cuda or rocm, WORD none, run-to-run or\n"
+    "batch-invariant, --capture wants a run that can be captured.\n";
 
-/* A problem that nobody should find exotic. */
-static const char *const samples[] = {"kv_write:%s:n8,page64,nb2",
-                                      "kv_read:%s:b2,page64,len=70",
-                                      "kv_copy:%s:nb4,copies2,page64",
-                                      "absorb:%s:h16",
-                                      "q_absorb:%s:n4,h16",
-                                      "v_expand:%s:n4,h16",
-                                      "decode:%s:b2,h16,q1,page64,len=70",
-                                      "prefill:%s:b2,h16,q8",
-                                      "merge:%s:n4,h16,s2",
-                                      "matmul:%s:m4,n64,k64"};
-#define SAMPLES ((int)(sizeof samples / sizeof samples[0]))
-static const int32_t formats[] = {MLA_CACHE_BF16, MLA_CACHE_F16, MLA_CACHE_F32,
-                                  MLA_CACHE_F64};
-#define FORMATS ((int)(sizeof formats / sizeof formats[0]))
-
-static int ask(mla_device *device, const char *sample, int32_t format,
-               mla_answer *answer) {
-  char id[200];
-  mla_case c;
-  mla_error err = mla_error_init();
-  *answer = mla_answer_init();
-  snprintf(id, sizeof id, "%.*s%s%s", (int)strcspn(sample, "%"), sample,
-           mla_format_name(format), strchr(sample, '%') + 2);
-  if (mla_case_parse(id, &c, &err) != MLA_OK) return 0;
-  mla_problem problem = mla_case_problem(&c);
-  mla_limits limits = mla_case_limits(&c);
-  mla_status status = mla_query(device, &problem, &limits, answer, &err);
-  if (status != MLA_OK)
-    snprintf(answer->reason, sizeof answer->reason, "query fails: %.130s",
-             err.message);
-  return status == MLA_OK && answer->supported;
+static void print_details(mla_device *device, int row) {
+  mla_answer answer;
+  for (int32_t f = 1; mla_format_name(f); f++) {
+    support_answer said = support_ask(device, row, f, &answer);
+    if (said != SUPPORT_NONE)
+      printf("      %-12s %s\n", mla_format_name(f),
+             said == SUPPORT_YES ? answer.kernel : answer.reason);
+  }
 }
 
-static void print_matrix(mla_device *device, int verbose) {
-  printf("    %-10s", "");
-  for (int f = 0; f < FORMATS; f++) printf(" %5s", mla_format_name(formats[f]));
+#define NAME_COLUMNS 32
+#define COLUMNS 79
+
+/* "f32, f16, ..." behind a name, on as many lines as it takes. */
+static void print_list(const char *text) {
+  size_t column = NAME_COLUMNS;
+  while (*text) {
+    size_t n = strcspn(text, " ");
+    if (column + n + 1 > COLUMNS) {
+      printf("\n%*s", NAME_COLUMNS, "");
+      column = NAME_COLUMNS;
+    }
+    printf("%s%.*s", column > NAME_COLUMNS ? " " : "", (int)n, text);
+    column += n + 1;
+    text += n;
+    text += strspn(text, " ");
+  }
   printf("\n");
-  for (int s = 0; s < SAMPLES; s++) {
-    printf("    %-10.*s", (int)strcspn(samples[s], ":"), samples[s]);
-    for (int f = 0; f < FORMATS; f++) {
-      mla_answer answer;
-      printf(" %5s",
-             ask(device, samples[s], formats[f], &answer) ? "yes" : "-");
-    }
-    printf("\n");
-    for (int f = 0; f < FORMATS && verbose; f++) {
-      mla_answer answer;
-      int yes = ask(device, samples[s], formats[f], &answer);
-      printf("      %-5s %s\n", mla_format_name(formats[f]),
-             yes ? answer.kernel : answer.reason);
-    }
+}
+
+static void print_support(mla_device *device, int verbose) {
+  char formats[320];
+  for (int row = 0; support_row(row); row++) {
+    support_list(device, row, formats, sizeof formats);
+    printf("    %-27s ", support_row(row));
+    print_list(formats);
+    if (verbose) print_details(device, row);
   }
 }
 
@@ -97,7 +90,7 @@ static int print_device(const mla_backend *b, int32_t index,
   if (mla_device_describe(device, &info, &err) == MLA_OK)
     printf("  device %d  %s, %s, %d compute units\n", (int)index, info.name,
            info.arch, (int)info.compute_units);
-  print_matrix(device, r->verbose);
+  print_support(device, r->verbose);
   mla_close(device);
   return 1;
 }
@@ -115,15 +108,21 @@ static int print_backend(const mla_backend *b, const info_request *r) {
 }
 
 int cmd_info(int argc, char **argv) {
-  const char *plugin = NULL, *mask = NULL;
+  const char *plugin = NULL, *mask = NULL, *why = NULL;
   const mla_backend *loaded = NULL;
   mla_error err = mla_error_init();
   info_request r = {NULL, NULL, 0};
   char options[64];
-  int want_help = 0, shown = 0, opened = 0;
+  why_wish wish = {NULL, NULL, 0};
+  int want_help = 0, matrix = 0, shown = 0, opened = 0;
   const option table[] = {{"--backend", OPTION_TEXT, &r.name},
                           {"--plugin", OPTION_TEXT, &plugin},
                           {"--cpu-mask", OPTION_TEXT, &mask},
+                          {"--matrix", OPTION_FLAG, &matrix},
+                          {"--why", OPTION_TEXT, &why},
+                          {"--memory", OPTION_TEXT, &wish.memory},
+                          {"--determinism", OPTION_TEXT, &wish.determinism},
+                          {"--capture", OPTION_FLAG, &wish.capture},
                           {"-v", OPTION_FLAG, &r.verbose},
                           {"--help", OPTION_FLAG, &want_help},
                           {"-h", OPTION_FLAG, &want_help},
@@ -137,7 +136,9 @@ int cmd_info(int argc, char **argv) {
     fprintf(stderr, "mlacheck info: %s\n", err.message);
     return EXIT_ENVIRONMENT;
   }
+  if (why) return info_why(why, &wish);
   if (loaded && !r.name) r.name = loaded->name;
+  if (matrix) return info_matrix(r.name);
   if (mask) {
     r.name = "cpu";
     r.options = options;

@@ -68,7 +68,23 @@ lacks out 'decode:'
 expect 77 list --only nobody
 expect 3 list --profile nobody
 expect 0 info --backend ref
-has out 'decode       yes   yes   yes   yes'
+has out 'decode                      f64, f32, f16, bf16'
+awk 'length($0) > 80 { exit 1 }' "$work/out" || fail 'info is too wide'
+expect 0 info --matrix --backend ref
+has out '| operation | ref |'
+has out '| decode | f64, f32, f16, bf16'
+expect 0 info --why 'decode:f64:b1,h1,len=3'
+has out '  chosen  ref          kernel ref'
+has out '  no      cpu          q_dtype: only '
+expect 0 info --why 'decode:bf16:b1,h1,len=3' --memory host
+has out '  could   ref '
+expect 1 info --why 'decode:bf16:b1,h1,len=3' --memory rocm --capture
+has out 'memory_space: its tensors lie elsewhere'
+expect 2 info --why 'decode:bf16:b1,h1,len=3' --memory moon
+expect 2 info --why 'decode:bf16:b1,h1,len=3' --determinism rarely
+expect 2 info --why 'decode:bf16:nonsense'
+expect 2 info --why 'decode:bf16:b1,h1,len=3!scale=0'
+expect 3 info --matrix --backend nobody
 expect 3 info --backend nobody
 expect 0 show 'decode:bf16:b2,h3,q1,page16,len=17+5,strides=padded'
 has out 'stride 1760x584x1'
