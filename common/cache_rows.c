@@ -129,17 +129,21 @@ static void put_code(const mla_cache_layout *x, unsigned char *row, int64_t i,
 }
 
 void mla_cache_store(const mla_cache_rows *rows, int64_t block, int64_t offset,
-                     const double *x, int pow2) {
+                     int64_t kv_head, const double *x, const double *scales,
+                     int pow2) {
   const mla_cache_layout *layout = &rows->layout;
-  mla_cache_place place = mla_cache_find(rows->cache, layout, block, offset, 0);
-  unsigned char *scales = scales_of(layout, place);
+  mla_cache_place place =
+      mla_cache_find(rows->cache, layout, block, offset, kv_head);
   double scale = rows->scale;
   memset(place.row, 0, (size_t)layout->row_bytes);
   if (place.side) memset(place.side, 0, (size_t)layout->side_bytes);
   for (int64_t i = 0; i < layout->codes; i++) {
     if (layout->scale && i % layout->tile == 0) {
-      scale = mla_cache_scale(layout, amax_of(x + i, layout->tile), pow2);
-      mla_put(scales, layout->scale, i / layout->tile, scale);
+      int64_t tile = i / layout->tile;
+      scale = scales
+                  ? scales[tile]
+                  : mla_cache_scale(layout, amax_of(x + i, layout->tile), pow2);
+      mla_put(scales_of(layout, place), layout->scale, tile, scale);
     }
     put_code(layout, place.row, i, mla_cache_code(layout, x[i], scale));
   }

@@ -33,11 +33,13 @@ void mla_cache_load(const mla_cache_rows *rows, int64_t block, int64_t offset,
                     int64_t kv_head, double *to);
 /*
  * Quantises x[0, width) into the entry: scaled formats only. pow2: scales
- * by the power-of-two rule. Writes every byte of the entry, its scales and
- * padding, and no other.
+ * by the power-of-two rule. scales: those of each tile, instead of any rule
+ * (NULL: by rule). Writes every byte of the entry, its scales and padding,
+ * and no other.
  */
 void mla_cache_store(const mla_cache_rows *rows, int64_t block, int64_t offset,
-                     const double *x, int pow2);
+                     int64_t kv_head, const double *x, const double *scales,
+                     int pow2);
 
 /* The scale of codes with this largest magnitude. */
 double mla_cache_scale(const mla_cache_layout *layout, double amax, int pow2);

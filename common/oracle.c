@@ -122,7 +122,7 @@ static const char *type_refusal(const mla_problem *p, int rule,
                                     : "out_dtype is not f64, f32, f16 or bf16";
     case MLA_TYPE_WEIGHT:
       *field = "weight_dtype";
-      return is_plain(p->weight_dtype)
+      return is_plain(p->weight_dtype) || (p->flags & MLA_BLOCK_SCALED)
                  ? NULL
                  : "weight_dtype is not f64, f32, f16 or bf16";
     default: return NULL;
@@ -138,8 +138,6 @@ static const char *flag_refusal(const mla_problem *p, const char **field) {
   if (p->flags & MLA_ALIBI) return "flags: MLA_ALIBI is not served";
   if (p->flags & MLA_OUTPUT_SCALE)
     return "flags: MLA_OUTPUT_SCALE is not served";
-  if (p->flags & MLA_BLOCK_SCALED)
-    return "flags: scaled weights are not served";
   if ((p->flags & MLA_SPARSE) && (p->flags & MLA_SEPARATE_V))
     return "flags: MLA_SPARSE is not served with MLA_SEPARATE_V";
   return NULL;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "budget.h"
+#include "dmath.h"
 #include "dtype.h"
 #include "error.h"
 #include "oracle.h"
@@ -15,6 +16,7 @@
 #include "oracle_index.h"
 #include "oracle_merge_op.h"
 #include "oracle_output.h"
+#include "scaled_weights.h"
 #include "tensor.h"
 
 typedef enum kind {
@@ -42,6 +44,7 @@ struct mla_expected {
   int32_t count;
   output output[MLA_PRODUCT_OUTPUTS];
   mla_row_sink rows; /* attention and merge */
+  mla_scaled_weights weights;
   int32_t lse_dtype;
   mla_index_sink index;
   int32_t array_count;
@@ -122,10 +125,9 @@ static void add_rows(mla_expected *x, int64_t rows, int64_t width, int wides,
   y->view.value = x->rows.lse;
 }
 
-static void add_products(mla_expected *x, const mla_args *args,
-                         const mla_selection *selection) {
+static void add_products(mla_expected *x, const mla_selection *selection) {
   mla_product_output list[MLA_PRODUCT_OUTPUTS];
-  int count = mla_product_outputs(&x->problem, args, list);
+  int count = mla_product_outputs(&x->problem, &x->weights.args, list);
   for (int i = 0; i < count; i++) {
     const char *name = mla_slot_name(list[i].slot);
     int64_t all = list[i].outer_count * list[i].inner_count;
@@ -199,7 +201,7 @@ static void shape(mla_expected *x, const mla_args *args,
     case MLA_OP_KV_COPY: add_exact(x, args); break;
     case MLA_OP_INDEX: add_index(x, args, selection); break;
     case MLA_OP_MAP_INDICES: add_slots(x, args, selection); break;
-    default: add_products(x, args, selection);
+    default: add_products(x, selection);
   }
 }
 
@@ -208,10 +210,16 @@ mla_status mla_expected_alloc(const mla_problem *problem, const mla_args *args,
                               mla_expected **expected, mla_error *err) {
   const char *field, *reason = mla_oracle_refusal(problem, &field);
   if (reason) return mla_fail(err, MLA_UNSUPPORTED, field, "%s", reason);
+  mla_status status = MLA_OK;
   mla_expected *x = calloc(1, sizeof *x);
   if (x) {
     x->problem = *problem;
-    shape(x, args, selection);
+    status = mla_weights_widen(problem, args, &x->weights, err);
+    if (!status) shape(x, args, selection);
+  }
+  if (status) {
+    mla_expected_free(x);
+    return status;
   }
   if (!x || !all_there(x)) {
     mla_expected_free(x);
@@ -227,6 +235,7 @@ void mla_expected_free(mla_expected *expected) {
   if (!expected) return;
   for (int32_t i = 0; i < expected->array_count; i++)
     free(expected->array[i].data);
+  mla_weights_free(&expected->weights);
   free(expected);
 }
 
@@ -334,15 +343,21 @@ mla_expected_array mla_expected_array_at(mla_expected *expected, int32_t k) {
   return k >= 0 && k < expected->array_count ? expected->array[k] : none;
 }
 
+/* code * scale is a product, rounded before it is moved. */
+static double budget_of_move(const mla_problem *p, const output *y, double x,
+                             const mla_roundoffs *u) {
+  double scaled = p->flags & MLA_BLOCK_SCALED ? u->acc * mla_fabs(x) : 0;
+  return mla_budget_move(x, y->product.b.dtype, p->out_dtype, u) + scaled;
+}
+
 static void budget_product(const mla_problem *p, const output *y,
                            const mla_roundoffs *u, double *budget) {
   int64_t count = y->view.rows * y->view.width;
   for (int64_t i = 0; i < count; i++)
-    budget[i] =
-        y->product.depth == 0
-            ? mla_budget_move(y->value[i], y->product.b.dtype, p->out_dtype, u)
-            : mla_budget_product(y->value[i], y->norm[i], y->flushed[i],
-                                 y->product.depth, p->out_dtype, u);
+    budget[i] = y->product.depth == 0
+                    ? budget_of_move(p, y, y->value[i], u)
+                    : mla_budget_product(y->value[i], y->norm[i], y->flushed[i],
+                                         y->product.depth, p->out_dtype, u);
 }
 
 const double *mla_expected_logits(const mla_expected *expected,

@@ -49,8 +49,8 @@ static void write_quantised(const mla_problem *p, const mla_args *args,
   if (p->qk_rope_head_dim)
     mla_load_row(token + p->kv_lora_rank, rope, mla_at1(rope, i),
                  p->qk_rope_head_dim);
-  mla_cache_store(rows, slot / p->block_size, slot % p->block_size, token,
-                  pow2);
+  mla_cache_store(rows, slot / p->block_size, slot % p->block_size, 0, token,
+                  NULL, pow2);
 }
 
 static double *row_of(const mla_cache_rows *rows, mla_error *err) {

@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "oracle_load.h"
+#include "scaled_weights.h"
 #include "tensor.h"
 
 /* The rows of one head: which of the output's they are, and its product. */
@@ -157,9 +158,11 @@ static mla_status run_output(const mla_product_output *x, const mla_tensor *t,
 mla_status mla_oracle_product(const mla_problem *problem, const mla_args *args,
                               mla_error *err) {
   mla_product_output list[MLA_PRODUCT_OUTPUTS];
-  int count = mla_product_outputs(problem, args, list);
-  mla_status status = MLA_OK;
+  mla_scaled_weights weights;
+  mla_status status = mla_weights_widen(problem, args, &weights, err);
+  int count = status ? 0 : mla_product_outputs(problem, &weights.args, list);
   for (int i = 0; i < count && !status; i++)
     status = run_output(&list[i], mla_arg(args, list[i].slot), err);
+  mla_weights_free(&weights);
   return status;
 }

@@ -1,6 +1,7 @@
 /*
  * case_check.c - attributes that contradict each other, said in a sentence.
  */
+#include "cache_layout.h"
 #include "case.h"
 #include "case_types.h"
 #include "dtype.h"
@@ -107,8 +108,8 @@ static mla_status check_heads(const mla_case *c, mla_error *err) {
       mla_problem_v_dim(&p) > mla_problem_head_dim(&p))
     return FAIL("case: dv %d is wider than the key, %d",
                 (int)mla_problem_v_dim(&p), (int)mla_problem_head_dim(&p));
-  if (c->num[MLA_K_SEPARATE_V] && mla_format_dtype(c->format) == 0)
-    return FAIL("case: sepv needs a plain format");
+  if (c->num[MLA_K_SEPARATE_V] && mla_cache_mixed(c->format))
+    return FAIL("case: sepv, but %s holds latents", mla_format_name(c->format));
   return MLA_OK;
 }
 
@@ -122,6 +123,32 @@ static mla_status check_blocks(const mla_case *c, mla_error *err) {
       (copies > nb || (c->num[MLA_K_WITHIN] && copies > nb / 2)))
     return FAIL("case: copies %lld, but only %lld targets", (long long)copies,
                 (long long)(c->num[MLA_K_WITHIN] ? nb / 2 : nb));
+  return MLA_OK;
+}
+
+/* Attributes that say what scales are like. */
+static mla_status check_scales(const mla_case *c, mla_error *err) {
+  int32_t format = mla_case_cache_format(c);
+  int one = mla_cache_one_scale(format);
+  mla_problem p = mla_case_problem(c);
+  mla_cache_layout layout = mla_cache_layout_of(&p);
+  int ds_mla = format == MLA_CACHE_FP8_DS_MLA;
+  if ((c->real[MLA_K_K_SCALE] > 0 && !one) ||
+      (c->real[MLA_K_V_SCALE] > 0 && !(one && c->num[MLA_K_SEPARATE_V])))
+    return FAIL("case: kscale is for formats of one scale, vscale for sepv");
+  if (c->num[MLA_K_POW2] && !ds_mla)
+    return FAIL("case: pow2 is for fp8_ds_mla, not %s",
+                mla_format_name(format));
+  if (layout.quantised && c->num[MLA_K_DIST] == MLA_DIST_TINY)
+    return FAIL("case: dist=tiny is below the least scale of %s",
+                mla_format_name(format));
+  if (p.cache_format && mla_problem_entry(&p) <= 0)
+    return FAIL("case: l %d and r %d make no entry of %s", p.kv_lora_rank,
+                p.qk_rope_head_dim, mla_format_name(format));
+  if (mla_cache_mixed(p.cache_format) && c->num[MLA_K_HEAD_DIM] &&
+      p.head_dim != p.kv_lora_rank + p.qk_rope_head_dim)
+    return FAIL("case: d %d, but an entry of %s has %d values", p.head_dim,
+                mla_format_name(format), p.kv_lora_rank + p.qk_rope_head_dim);
   return MLA_OK;
 }
 
@@ -179,6 +206,7 @@ mla_status mla_case_check(const mla_case *c, mla_error *err) {
                 mla_key_spec_of(MLA_K_DIST)->words[c->num[MLA_K_DIST]],
                 mla_op_name(c->op));
   if (status == MLA_OK) status = check_formats(c, err);
+  if (status == MLA_OK) status = check_scales(c, err);
   if (status == MLA_OK) status = check_exactness(c, err);
   if (status == MLA_OK) status = check_heads(c, err);
   if (status == MLA_OK) status = check_blocks(c, err);

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "cache_layout.h"
 #include "case.h"
 #include "case_types.h"
 #include "dmath.h"
@@ -198,6 +199,9 @@ static uint64_t flags_of(const mla_case *c) {
     flags |= MLA_RETURN_LSE;
   if (c->op == MLA_OP_PREFILL && mla_case_list_given(c, MLA_K_CTX))
     flags |= MLA_CONTEXT;
+  if (c->op == MLA_OP_KV_WRITE && c->num[MLA_K_POW2]) flags |= MLA_SCALE_POW2;
+  if (c->op == MLA_OP_ABSORB && mla_case_weight(c) == MLA_FP8_E4M3)
+    flags |= MLA_BLOCK_SCALED;
   return flags;
 }
 
@@ -206,6 +210,25 @@ static double scale_of(const mla_case *c) {
   if (c->real[MLA_K_SCALE] > 0) return c->real[MLA_K_SCALE];
   int64_t nope = c->op == MLA_OP_PREFILL ? c->num[MLA_K_NOPE] : 128;
   return 1 / mla_sqrt((double)(nope + c->num[MLA_K_ROPE]));
+}
+
+/* Scales of no special form, and apart; where nothing may be rounded, powers
+   of two; where numbers are huge, as huge. */
+static double one_scale(const mla_case *c, int key, double otherwise) {
+  if (c->real[key] > 0) return c->real[key];
+  switch (c->num[MLA_K_DIST]) {
+    case MLA_DIST_EXACT: return key == MLA_K_K_SCALE ? 0.5 : 2;
+    case MLA_DIST_BIG:
+      return mla_ldexp(otherwise, mla_case_act(c) == MLA_F16 ? 11 : 60);
+    default: return otherwise;
+  }
+}
+
+static void put_scales(const mla_case *c, mla_problem *p) {
+  if (!mla_cache_one_scale(p->cache_format) || c->op == MLA_OP_KV_COPY) return;
+  p->k_scale = one_scale(c, MLA_K_K_SCALE, 0.0371);
+  if (p->flags & MLA_SEPARATE_V)
+    p->v_scale = one_scale(c, MLA_K_V_SCALE, 0.0529);
 }
 
 static int has_cache(const mla_case *c) {
@@ -238,6 +261,7 @@ mla_problem mla_case_problem(const mla_case *c) {
   p.hidden_size = (int32_t)c->num[matmul ? MLA_K_N : MLA_K_HIDDEN];
   p.scale = scale_of(c);
   p.logits_soft_cap = c->real[MLA_K_CAP];
+  put_scales(c, &p);
   return p;
 }
 

@@ -33,6 +33,8 @@ const mla_field mla_problem_fields[] = {
     P(window, MLA_FIELD_I32),
     P(scale, MLA_FIELD_REAL),
     P(logits_soft_cap, MLA_FIELD_REAL),
+    P(k_scale, MLA_FIELD_REAL),
+    P(v_scale, MLA_FIELD_REAL),
     {NULL, 0, 0},
 };
 
@@ -45,9 +47,10 @@ const mla_field mla_limits_fields[] = {
 };
 
 static const char *const flag_words[] = {
-    "causal",     "return_lse", "lse_base2",       "has_sink",
-    "separate_v", "context",    "batch_invariant", "fused_q",
-    "fused_o",    "alibi",      "output_scale"};
+    "causal",      "return_lse", "lse_base2",       "has_sink",
+    "separate_v",  "context",    "batch_invariant", "fused_q",
+    "fused_o",     "alibi",      "output_scale",    "sparse",
+    "extra_cache", "scale_pow2", "return_logits",   "block_scaled"};
 #define FLAG_WORDS ((int)(sizeof flag_words / sizeof flag_words[0]))
 
 const char *mla_flag_word(int bit) {

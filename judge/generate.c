@@ -58,32 +58,37 @@ double mla_gen_range(const mla_gen *g) {
   }
 }
 
+static const double edges[] = {0.0,
+                               -0.0,
+                               1.0,
+                               -1.0,
+                               1.00390625,      /* ties of bf16 */
+                               1.01171875,      /* the other way */
+                               1.00048828125,   /* ties of f16 */
+                               1.00146484375,   /* the other way */
+                               -65519.99609375, /* the largest f16 */
+                               65520.0,         /* beyond it */
+                               5.9604644775390625e-8,
+                               2.98023223876953125e-8, /* half of it: tie */
+                               8.94069671630859375e-8,
+                               1.1754943508222875e-38,
+                               9.183549615799121e-41, /* the smallest bf16 */
+                               4.591774807899561e-41, /* half of it */
+                               1.401298464324817e-45,
+                               -3.3895313892515355e38, /* the largest bf16 */
+                               3.3961775292304601e38,  /* rounds beyond */
+                               3.4028234663852886e38};
+#define EDGES (sizeof edges / sizeof edges[0])
+
+double mla_gen_edge_number(uint64_t bits) {
+  return edges[bits % EDGES];
+}
+
 static double edge_value(uint64_t bits) {
-  static const double table[] = {0.0,
-                                 -0.0,
-                                 1.0,
-                                 -1.0,
-                                 1.00390625,      /* ties of bf16 */
-                                 1.01171875,      /* the other way */
-                                 1.00048828125,   /* ties of f16 */
-                                 1.00146484375,   /* the other way */
-                                 -65519.99609375, /* the largest f16 */
-                                 65520.0,         /* beyond it */
-                                 5.9604644775390625e-8,
-                                 2.98023223876953125e-8, /* half of it: tie */
-                                 8.94069671630859375e-8,
-                                 1.1754943508222875e-38,
-                                 9.183549615799121e-41, /* the smallest bf16 */
-                                 4.591774807899561e-41, /* half of it */
-                                 1.401298464324817e-45,
-                                 -3.3895313892515355e38, /* the largest bf16 */
-                                 3.3961775292304601e38,  /* rounds beyond */
-                                 3.4028234663852886e38};
-  const uint64_t n = sizeof table / sizeof table[0];
-  uint64_t k = bits % (n + 3);
-  if (k < n) return table[k];
-  if (k == n) return mla_nan();
-  return k == n + 1 ? mla_inf() : -mla_inf();
+  uint64_t k = bits % (EDGES + 3);
+  if (k < EDGES) return edges[k];
+  if (k == EDGES) return mla_nan();
+  return k == EDGES + 1 ? mla_inf() : -mla_inf();
 }
 
 double mla_gen_value(const mla_gen *g, mla_rng rng, int64_t i, int64_t column) {
@@ -118,21 +123,32 @@ static int64_t gap_of(const mla_gen *g, const mla_slot_spec *spec) {
   return 8;
 }
 
-static int is_cache(int32_t slot) {
-  return slot == MLA_T_CACHE || slot == MLA_T_V_CACHE ||
-         slot == MLA_T_SRC_CACHE;
+/* Bytes of packed entries are where f32 scales want to be. */
+static int64_t gap_unit(const mla_gen *g, const mla_slot_spec *spec) {
+  return mla_slot_dtype(spec, &g->v->problem) == MLA_U8 ? 4 : 1;
+}
+
+/* Entries whose scales stand behind them have no gaps between them, and their
+   blocks are padded. */
+static void lay_out_block(const mla_gen *g, mla_tensor *t, int64_t *stride) {
+  mla_cache_layout layout = mla_cache_layout_of(&g->v->problem);
+  t->stride[1] = mla_cache_entry(&layout);
+  *stride = mla_cache_block_bytes(&layout, t->shape[1]);
 }
 
 static mla_tensor lay_out(const mla_gen *g, const mla_slot_spec *spec) {
-  int64_t shape[MLA_MAX_RANK] = {0}, stride = 1;
+  int64_t shape[MLA_MAX_RANK] = {0}, stride = 1, unit = gap_unit(g, spec);
+  int cache = spec->type_rule == MLA_TYPE_CACHE;
+  int side = cache && mla_cache_layout_of(&g->v->problem).side_bytes;
   for (int32_t a = 0; a < spec->rank; a++) shape[a] = dim_of(g, spec->dim[a]);
   mla_tensor t = mla_tensor_dense(NULL, mla_slot_dtype(spec, &g->v->problem),
                                   spec->rank, shape);
   for (int32_t a = spec->rank - 1; a >= 0; a--) {
     t.stride[a] = stride;
     stride *= shape[a] ? shape[a] : 1;
-    if (a == 1 && is_cache(spec->slot)) stride += g->c->num[MLA_K_GAP];
-    if (a > 0) stride += gap_of(g, spec);
+    if (a == 1 && side) lay_out_block(g, &t, &stride);
+    if (a == 1 && cache) stride += g->c->num[MLA_K_GAP] * unit;
+    if (a > 0 && !(a == 2 && side)) stride += gap_of(g, spec) * unit;
   }
   return t;
 }
@@ -228,7 +244,8 @@ static mla_status start(mla_gen *g, mla_error *err) {
   g->order = malloc((blocks + 1) * sizeof *g->order);
   g->row = malloc(width * sizeof *g->row);
   g->key = malloc(width * sizeof *g->key);
-  if (!v->id || !g->order || !g->row || !g->key)
+  g->scale = malloc(width * sizeof *g->scale);
+  if (!v->id || !g->order || !g->row || !g->key || !g->scale)
     return mla_fail(err, MLA_OUT_OF_MEMORY, "case", "no memory for %s", id);
   memcpy(v->id, id, strlen(id) + 1);
   return MLA_OK;
@@ -236,11 +253,16 @@ static mla_status start(mla_gen *g, mla_error *err) {
 
 mla_status mla_generate(const mla_case *c, uint64_t seed, mla_poison poison,
                         mla_vector *v, mla_error *err) {
-  mla_gen g = {c, seed, poison, v, NULL, NULL, NULL};
+  mla_gen g = {0};
+  g.c = c;
+  g.seed = seed;
+  g.poison = poison;
+  g.v = v;
   mla_vector_init(v);
   mla_status status = start(&g, err);
   if (status == MLA_OK) status = lay_out_all(&g, err);
   if (status == MLA_OK) {
+    mla_gen_caches(&g);
     mla_gen_index(&g);
     mla_gen_attention(&g);
     mla_gen_plain(&g);
@@ -249,5 +271,6 @@ mla_status mla_generate(const mla_case *c, uint64_t seed, mla_poison poison,
   free(g.order);
   free(g.row);
   free(g.key);
+  free(g.scale);
   return status;
 }

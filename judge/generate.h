@@ -8,6 +8,7 @@
 #ifndef MLA_GENERATE_H
 #define MLA_GENERATE_H
 
+#include "cache_rows.h"
 #include "rng.h"
 #include "vector.h"
 
@@ -36,6 +37,8 @@ typedef struct mla_gen {
   int64_t *order; /* order[k]: physical page of the k-th used page */
   double *row;    /* scratch for one row */
   double *key;
+  double *scale;               /* scratch for an entry's scales */
+  mla_cache_rows rows, v_rows; /* of the caches */
 } mla_gen;
 
 /* The stream of a tensor; of one request's tensor. */
@@ -52,6 +55,27 @@ double mla_gen_weight_scale(int64_t n);
 double mla_gen_value(const mla_gen *g, mla_rng rng, int64_t i, int64_t column);
 /* How much dist=big and dist=tiny multiply by. */
 double mla_gen_range(const mla_gen *g);
+
+/* A number of the list of edges: ties, limits, zeros, no NaN. */
+double mla_gen_edge_number(uint64_t bits);
+
+/* Describes the caches, once they have memory. */
+void mla_gen_caches(mla_gen *g);
+/*
+ * Writes a key (or with MLA_T_V_CACHE a value) of `token` into the entry of a
+ * slot of the cache: quantised as its format wants.
+ */
+void mla_gen_put_entry(mla_gen *g, int32_t slot, int64_t slot_at,
+                       int64_t kv_head, int64_t token, const double *values);
+/* Any bytes that are an entry, for readers. */
+void mla_gen_edge_entry(mla_gen *g, int64_t slot_at, mla_rng rng,
+                        int64_t token);
+/* What a column of a token's numbers is multiplied by. */
+double mla_gen_amplitude(const mla_gen *g, int32_t slot, int64_t token,
+                         int64_t column);
+/* A number of a token for a writer that scales. */
+double mla_gen_edge_value(const mla_gen *g, mla_rng rng, int64_t token,
+                          int64_t column);
 
 void mla_gen_index(mla_gen *g);     /* lengths, tables, slots, mappings */
 void mla_gen_attention(mla_gen *g); /* caches, kv_c, k_pe, q, sink */

@@ -38,6 +38,12 @@ static int64_t token_at(const mla_gen *g, int64_t j) {
   }
 }
 
+/* Of a key's column: prefill's new keys are no entries, and follow those. */
+static double amplitude(const mla_gen *g, int64_t j, int64_t head, int64_t d) {
+  if (!g->rows.cache) return 1;
+  return mla_gen_amplitude(g, MLA_T_CACHE, token_at(g, j) + head, d);
+}
+
 static void key_row(const mla_gen *g, const key_source *k, int64_t j,
                     int64_t head, double *row) {
   int64_t dist = g->c->num[MLA_K_DIST];
@@ -50,6 +56,7 @@ static void key_row(const mla_gen *g, const key_source *k, int64_t j,
       row[d] = mla_rng_bell(k->rng, (uint64_t)(first + d));
     else
       row[d] = mla_gen_value(g, k->rng, first + d, d);
+    row[d] *= amplitude(g, j, head, d);
   }
 }
 
@@ -58,55 +65,54 @@ static void value_row(const mla_gen *g, mla_rng rng, int64_t j,
   int64_t width = mla_problem_v_dim(&g->v->problem);
   int64_t first = (token_at(g, j) * kv_heads + head) * width;
   for (int64_t d = 0; d < width; d++)
-    row[d] = mla_gen_value(g, rng, first + d, d);
+    row[d] = mla_gen_value(g, rng, first + d, d) *
+             mla_gen_amplitude(g, MLA_T_V_CACHE, token_at(g, j) + head, d);
 }
 
 /* ----------------------------------------------------------------- caches */
 
-/* Offset of position j of request b in a cache; the axis behind the entries'
-   is the caller's. */
-static int64_t cache_offset(const mla_gen *g, const mla_tensor *cache,
-                            int64_t b, int64_t j) {
+/* The slot of position j of request b. */
+static int64_t slot_of(const mla_gen *g, int64_t b, int64_t j) {
   const mla_tensor *table = &g->v->tensor[MLA_T_BLOCK_TABLE];
   int64_t page = g->v->problem.block_size;
   int64_t block =
       mla_get_int(table->data, table->dtype, mla_at2(table, b, j / page));
-  return mla_at2(cache, block, j % page);
+  return block * page + j % page;
 }
 
 static void fill_separate(mla_gen *g, const key_source *k, int64_t b,
                           int64_t j) {
-  const mla_tensor *kc = &g->v->tensor[MLA_T_CACHE];
-  const mla_tensor *vc = &g->v->tensor[MLA_T_V_CACHE];
   mla_rng rng = mla_gen_stream_of(g, "v", b);
-  int64_t width = mla_problem_v_dim(&g->v->problem);
+  int64_t at = slot_of(g, b, j), token = token_at(g, j);
   for (int64_t head = 0; head < k->kv_heads; head++) {
     key_row(g, k, j, head, g->row);
-    mla_gen_put_row(g, MLA_T_CACHE,
-                    cache_offset(g, kc, b, j) + head * kc->stride[2], g->row,
-                    k->width);
+    mla_gen_put_entry(g, MLA_T_CACHE, at, head, token + head, g->row);
     value_row(g, rng, j, k->kv_heads, head, g->row);
-    mla_gen_put_row(g, MLA_T_V_CACHE,
-                    cache_offset(g, vc, b, j) + head * vc->stride[2], g->row,
-                    width);
+    mla_gen_put_entry(g, MLA_T_V_CACHE, at, head, token + head, g->row);
   }
 }
 
+static void fill_entry(mla_gen *g, const key_source *k, int64_t b, int64_t j) {
+  int edge = g->c->num[MLA_K_DIST] == MLA_DIST_EDGE;
+  if (edge && g->rows.layout.quantised) {
+    mla_gen_edge_entry(g, slot_of(g, b, j), k->rng, j);
+    return;
+  }
+  key_row(g, k, j, 0, g->row);
+  mla_gen_put_entry(g, MLA_T_CACHE, slot_of(g, b, j), 0, token_at(g, j),
+                    g->row);
+}
+
 static void fill_cache(mla_gen *g, int64_t b) {
-  const mla_tensor *cache = &g->v->tensor[MLA_T_CACHE];
   key_source k = keys_of(g, b);
   int64_t start =
       g->c->op == MLA_OP_KV_READ ? mla_case_at(g->c, MLA_K_START, b) : 0;
   int64_t n = mla_case_cached(g->c, b);
-  for (int64_t j = start + mla_case_shared(g->c, b); j < start + n; j++) {
-    if (g->v->problem.flags & MLA_SEPARATE_V) {
+  for (int64_t j = start + mla_case_shared(g->c, b); j < start + n; j++)
+    if (g->v->problem.flags & MLA_SEPARATE_V)
       fill_separate(g, &k, b, j);
-      continue;
-    }
-    key_row(g, &k, j, 0, g->row);
-    mla_gen_put_row(g, MLA_T_CACHE, cache_offset(g, cache, b, j), g->row,
-                    k.width);
-  }
+    else
+      fill_entry(g, &k, b, j);
 }
 
 /* prefill: the new tokens' keys, positions context_len and on. */
@@ -158,6 +164,14 @@ static int64_t first_column(const mla_gen *g, int64_t width, int64_t rope) {
   return 0;
 }
 
+/* How much smaller a key's column is than the key: tiles, not tokens, and only
+   where q has the key's columns. */
+static double share(const mla_gen *g, int64_t d) {
+  const mla_cache_layout *x = &g->rows.layout;
+  if (g->c->op != MLA_OP_DECODE || !x->scale || x->tile == x->codes) return 1;
+  return mla_gen_amplitude(g, MLA_T_CACHE, 0, d);
+}
+
 static void noise_row(const mla_gen *g, mla_rng rng, int64_t row, int64_t width,
                       int64_t rope, double *q) {
   int64_t dist = g->c->num[MLA_K_DIST];
@@ -171,7 +185,7 @@ static void noise_row(const mla_gen *g, mla_rng rng, int64_t row, int64_t width,
   for (int64_t d = 0; d < width; d++) {
     double x = mla_rng_bell(rng, (uint64_t)(row * width + d)) * factor;
     if (dist == MLA_DIST_OUTLIER && d % 67 == 5) x *= 0.0625;
-    q[d] = d < first ? 0 : x;
+    q[d] = d < first ? 0 : x / share(g, d);
   }
 }
 
@@ -184,10 +198,14 @@ static void aim_row(const mla_gen *g, const key_source *k, int64_t b, int64_t t,
   if (aim == 0) return;
   columns = g->c->op == MLA_OP_DECODE ? width : k->rope;
   group = g->v->problem.num_heads / k->kv_heads;
-  key_row(g, k, chosen_key(g, b, t, head, visible), head / group, g->key);
+  int64_t at = chosen_key(g, b, t, head, visible);
+  key_row(g, k, at, head / group, g->key);
   double factor = aim / (g->v->problem.scale * VARIANCE * (double)columns);
-  for (int64_t d = 0; d < columns; d++)
-    q[width - columns + d] += factor * g->key[k->width - columns + d];
+  for (int64_t d = 0; d < columns; d++) {
+    int64_t column = k->width - columns + d;
+    double size = amplitude(g, at, head / group, column);
+    q[width - columns + d] += factor * g->key[column] / (size * size);
+  }
 }
 
 static void fill_queries(mla_gen *g, int64_t b, int64_t token) {

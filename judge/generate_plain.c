@@ -44,6 +44,34 @@ static void fill_rows(mla_gen *g, int32_t slot) {
   }
 }
 
+/* What a writer with scales must quantise: the columns of an entry, of which
+   the slot has those from `column` on. */
+static void fill_tokens(mla_gen *g, int32_t slot, int64_t column) {
+  const mla_tensor *t = &g->v->tensor[slot];
+  mla_rng rng = mla_gen_stream(g, mla_slot_name(slot));
+  int edge = g->c->num[MLA_K_DIST] == MLA_DIST_EDGE;
+  for (int64_t token = 0; token < t->shape[0]; token++)
+    for (int64_t d = 0; d < t->shape[1]; d++) {
+      int64_t i = token * t->shape[1] + d;
+      double x = edge
+                     ? mla_gen_edge_value(g, rng, token, column + d)
+                     : mla_gen_value(g, rng, i, d) *
+                           mla_gen_amplitude(g, MLA_T_CACHE, token, column + d);
+      mla_put(t->data, t->dtype, mla_at2(t, token, d), x);
+    }
+}
+
+static void fill_written(mla_gen *g) {
+  if (!g->rows.layout.quantised) {
+    fill_rows(g, MLA_T_KV_C);
+    fill_rows(g, MLA_T_K_PE);
+    return;
+  }
+  fill_tokens(g, MLA_T_KV_C, 0);
+  if (g->v->tensor[MLA_T_K_PE].data)
+    fill_tokens(g, MLA_T_K_PE, g->v->problem.kv_lora_rank);
+}
+
 /* A weight: integers where nothing may round, else the bell times factor,
    whatever the activations are like. */
 static void fill_weight(mla_gen *g, int32_t slot, double factor) {
@@ -80,19 +108,44 @@ static void fill_selection(mla_gen *g) {
   }
 }
 
+/* Codes over most of their range, and scales that differ from block to block,
+   which make of them weights of the same size as others. */
+static void fill_scaled(mla_gen *g, int32_t slot, int32_t scale_slot,
+                        double factor) {
+  const mla_tensor *t = &g->v->tensor[scale_slot];
+  mla_rng rng = mla_gen_stream(g, mla_slot_name(scale_slot));
+  int exact = g->c->num[MLA_K_DIST] == MLA_DIST_EXACT;
+  fill_weight(g, slot, 64);
+  for (int64_t r = 0; r < t->shape[0]; r++)
+    for (int64_t c = 0; c < t->shape[1]; c++) {
+      uint32_t k = mla_rng_below(rng, (uint64_t)(r * t->shape[1] + c), 97);
+      double scale = exact ? mla_ldexp(1, (int)(k % 3) - 1)
+                           : factor / 64 * (0.5 + (double)k / 64);
+      mla_put(t->data, t->dtype, mla_at2(t, r, c), scale);
+    }
+}
+
 /* Weights are 2^-e of the bell, so that products keep the rows' size. */
 static void fill_weights(mla_gen *g) {
   static const struct {
     int32_t slot;
     int axis; /* summed over: counted from the end, 1 the last */
-  } table[] = {{MLA_T_KV_B_PROJ, 1}, {MLA_T_W_UK, 2},     {MLA_T_W_UV, 1},
-               {MLA_T_B, 1},         {MLA_T_Q_B_PROJ, 1}, {MLA_T_O_PROJ, 1}};
+    int32_t scale;
+  } table[] = {{MLA_T_KV_B_PROJ, 1, MLA_T_KV_B_SCALE},
+               {MLA_T_W_UK, 2, 0},
+               {MLA_T_W_UV, 1, 0},
+               {MLA_T_B, 1, 0},
+               {MLA_T_Q_B_PROJ, 1, MLA_T_Q_B_SCALE},
+               {MLA_T_O_PROJ, 1, MLA_T_O_SCALE}};
   int exact = g->c->num[MLA_K_DIST] == MLA_DIST_EXACT;
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
     const mla_tensor *t = &g->v->tensor[table[i].slot];
     if (!t->data || g->v->role[table[i].slot] != MLA_ROLE_IN) continue;
-    fill_weight(g, table[i].slot,
-                mla_gen_weight_scale(t->shape[t->rank - table[i].axis]));
+    double factor = mla_gen_weight_scale(t->shape[t->rank - table[i].axis]);
+    if (table[i].scale && g->v->tensor[table[i].scale].data)
+      fill_scaled(g, table[i].slot, table[i].scale, factor);
+    else
+      fill_weight(g, table[i].slot, factor);
   }
   if (exact && g->c->op == MLA_OP_PREFILL) fill_selection(g);
 }
@@ -165,10 +218,7 @@ static void fill_source(mla_gen *g) {
 void mla_gen_plain(mla_gen *g) {
   fill_weights(g);
   switch (g->c->op) {
-    case MLA_OP_KV_WRITE:
-      fill_rows(g, MLA_T_KV_C);
-      fill_rows(g, MLA_T_K_PE);
-      break;
+    case MLA_OP_KV_WRITE: fill_written(g); break;
     case MLA_OP_KV_COPY: fill_source(g); break;
     case MLA_OP_Q_ABSORB: fill_rows(g, MLA_T_Q_NOPE); break;
     case MLA_OP_V_EXPAND: fill_rows(g, MLA_T_O_LATENT); break;

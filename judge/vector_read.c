@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache_swap.h"
 #include "error.h"
 #include "fields.h"
+#include "safetensors_types.h"
 #include "tensor.h"
 #include "vector_json.h"
 
@@ -190,6 +192,7 @@ static mla_status fill_tensor(const mla_json_source *s, mla_vector *v, int slot,
   if (stored->bytes != extent)
     return bad(s, mla_slot_name(slot), "stored bytes and shape differ", err);
   if (extent) memcpy(t->data, stored->data, extent);
+  if (mla_st_swaps()) mla_cache_swap(&v->problem, slot, t, t->data);
   return MLA_OK;
 }
 
@@ -218,6 +221,8 @@ static mla_status read_expected(const mla_json_source *s, mla_vector *v,
   int64_t count = mla_tensor_count(t);
   if (bytes) {
     to->bytes = stored->data;
+    if (mla_st_swaps())
+      mla_cache_swap(&v->problem, slot, t, (void *)stored->data);
     to->byte_count = (int64_t)stored->bytes;
     return to->byte_count == mla_tensor_extent(t)
                ? MLA_OK

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache_swap.h"
 #include "dmath.h"
 #include "error.h"
 #include "fields.h"
 #include "invalid.h"
+#include "safetensors_types.h"
 #include "tensor.h"
 #include "vector_json.h"
 
@@ -77,10 +79,20 @@ static cJSON *axes_json(const int64_t *axes, int32_t rank) {
   return list;
 }
 
-static mla_status add_bytes(mla_st_writer *w, const char *key,
-                            const mla_tensor *t, const void *bytes,
+/* The writer turns elements into the file's order, but knows bytes only where
+   entries are packed: a big-endian host's are turned here. It borrows them:
+   they are the vector's own, which is written once and then given up. */
+static void turn_entries(const mla_vector *v, int slot, const void *bytes) {
+  if (mla_st_swaps())
+    mla_cache_swap(&v->problem, slot, &v->tensor[slot], (void *)bytes);
+}
+
+static mla_status add_bytes(const mla_vector *v, int slot, mla_st_writer *w,
+                            const char *key, const void *bytes,
                             mla_error *err) {
+  const mla_tensor *t = &v->tensor[slot];
   int64_t flat = mla_tensor_extent(t) * 8 / mla_dtype_bits(t->dtype);
+  turn_entries(v, slot, bytes);
   if (is_dense(t))
     return mla_st_writer_add(w, key, t->dtype, t->rank, t->shape, bytes, err);
   return mla_st_writer_add(w, key, t->dtype, 1, &flat, bytes, err);
@@ -101,7 +113,7 @@ static mla_status add_tensor(const mla_vector *v, int slot, int32_t number,
   cJSON_AddItemToObject(json, "shape", axes_json(t->shape, t->rank));
   if (!is_dense(t))
     cJSON_AddItemToObject(json, "stride", axes_json(t->stride, t->rank));
-  return stored ? add_bytes(w, key, t, t->data, err) : MLA_OK;
+  return stored ? add_bytes(v, slot, w, key, t->data, err) : MLA_OK;
 }
 
 /* ----------------------------------------------------------- expectations */
@@ -134,7 +146,7 @@ static mla_status add_expected(const mla_vector *v, const mla_expectation *e,
   snprintf(key, sizeof key, "%d/expected/%s", (int)number, mla_slot_name(slot));
   cJSON_AddStringToObject(json, "key", key);
   cJSON_AddStringToObject(json, "compare", names[v->compare[slot]]);
-  if (view.bytes) return add_bytes(w, key, t, view.bytes, err);
+  if (view.bytes) return add_bytes(v, slot, w, key, view.bytes, err);
   *owned = dense_values(t, view);
   if (!*owned) return mla_fail(err, MLA_OUT_OF_MEMORY, "expected", "no memory");
   return mla_st_writer_add(w, key, MLA_F64, t->rank, t->shape, *owned, err);

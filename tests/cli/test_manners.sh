@@ -56,7 +56,7 @@ has out ref
 expect 0 list ops
 [ "$(wc -l <"$work/out")" = 12 ] || fail "not every operation is listed"
 expect 0 list profiles
-for profile in smoke dense prefill full big stored seeded invalid; do
+for profile in smoke dense prefill formats full big stored seeded invalid; do
   has out "$profile"
 done
 expect 0 list --keys decode

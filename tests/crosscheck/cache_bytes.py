@@ -5,6 +5,7 @@ Each function returns {output: memory after the call}, gaps included.
 
 import numpy as np
 
+from cache_formats import FORMATS, Layout, entries, pieces, write_entry
 from vector_file import narrow, widen
 
 
@@ -15,7 +16,34 @@ def convert(codes, from_dtype, to_dtype):
     return narrow(widen(codes, from_dtype), to_dtype)
 
 
+def write_scaled(case):
+    """The tokens of a call into entries of a format with scales."""
+    cache = case.tensors["cache"]
+    memory = cache.memory.copy()
+    latent = case.problem["kv_lora_rank"]
+    size = case.problem["block_size"]
+    layout = Layout(case, latent + case.problem["qk_rope_head_dim"])
+    kv_c, k_pe = case.tensors["kv_c"], case.tensors["k_pe"]
+    pow2 = layout.scale == "e8m0" or "scale_pow2" in case.flags
+    for row, slot in enumerate(case.values("slot_mapping")):
+        if slot < 0:
+            continue
+        latents = widen(kv_c.view()[row], kv_c.dtype)
+        rope = k_pe.view()[row]
+        x = np.concatenate([latents, widen(rope, k_pe.dtype)])[: layout.codes]
+        rest = []
+        if layout.codes < layout.width:
+            rest = convert(rope, k_pe.dtype, "bf16")
+        parts = pieces(layout, cache, memory, slot // size, slot % size)
+        with np.errstate(over="ignore"):
+            x = x.astype(np.float32)
+        write_entry(case, *parts, layout, x, rest, pow2)
+    return {"cache": memory}
+
+
 def kv_write(case):
+    if case.problem["cache_format"] in FORMATS:
+        return write_scaled(case)
     cache = case.tensors["cache"]
     memory = cache.memory.copy()
     entries = cache.view(memory)
@@ -43,7 +71,12 @@ def kv_read(case):
     for b, start in enumerate(starts):
         for i in range(ends[b + 1] - ends[b]):
             j = start + i
-            entry = cache.view()[table[b, j // size], j % size]
+            place = (table[b, j // size], j % size)
+            if case.problem["cache_format"] in FORMATS:
+                (entry,) = entries(case, "cache", [place], dst.dtype)
+                rows[ends[b] + i] = narrow(entry, dst.dtype)
+                continue
+            entry = cache.view()[place]
             rows[ends[b] + i] = convert(entry, cache.dtype, dst.dtype)
     return {"dst": memory}
 

@@ -62,6 +62,15 @@ def flip(description, data, output):
     data[begin + 4 * at] ^= 1
 
 
+def flip_byte(description, data, output):
+    """One bit of a byte that the call changed."""
+    case = stored_cases(description)[0]
+    begin, end = place(data, case["expected"][output]["key"])
+    before, _ = place(data, case["tensors"][output]["key"])
+    at = next(i for i in range(end - begin) if data[before + i] != data[begin + i])
+    data[begin + at] ^= 1
+
+
 def set_member(description, member, value):
     stored_cases(description)[0]["problem"][member] = value
 
@@ -88,6 +97,26 @@ FAULTS = {
         "kv_write_f32",
         lambda d, data: flip(d, data, "cache"),
     ),
+    "one bit of a scaled cache": (
+        "kv_write_fp8_e4m3",
+        lambda d, data: flip_byte(d, data, "cache"),
+    ),
+    "one bit of a tile's scale or code": (
+        "kv_write_fp8_584",
+        lambda d, data: flip_byte(d, data, "cache"),
+    ),
+    "another scale of the cache": (
+        "decode_fp8_e4m3",
+        lambda d, data: set_member(d, "k_scale", 0.0372),
+    ),
+    "another dialect of fp8": (
+        "decode_fp8_e4m3fnuz",
+        lambda d, data: set_member(d, "cache_format", "fp8_e4m3"),
+    ),
+    "values of scaled weights off by 1e-10": (
+        "absorb_bf16",
+        lambda d, data: nudge(d, data, "w_uk", 1 + 1e-10),
+    ),
     "one bit of a gathered row": (
         "kv_read_f32",
         lambda d, data: flip(d, data, "dst"),
@@ -106,7 +135,7 @@ FAULTS = {
     ),
     "an unknown cache format": (
         "kv_copy_f32",
-        lambda d, data: set_member(d, "cache_format", "fp8_ds_mla"),
+        lambda d, data: set_member(d, "cache_format", "fp4"),
     ),
     "no stored case": ("matmul_f32", lambda d, data: d["cases"].clear()),
 }

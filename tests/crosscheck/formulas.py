@@ -8,6 +8,7 @@ exactly. Tolerances are forty units of 2^-53 of what the sums were made of
 
 import numpy as np
 
+from cache_formats import FORMATS, entries
 from vector_file import Unknown
 
 LONG = np.longdouble
@@ -23,6 +24,8 @@ KNOWN_FLAGS = {
     "batch_invariant",
     "fused_q",
     "fused_o",
+    "scale_pow2",
+    "block_scaled",
 }
 PLAIN = {"f64", "f32", "f16", "bf16"}
 
@@ -88,12 +91,41 @@ def rows_of_requests(case):
 
 def paged(case, name, request, n):
     """The first n entries of a request in a cache."""
+    if case.problem["cache_format"] in FORMATS:
+        return paged_scaled(case, name, request, n)
     cache = case.values(name)
     table = case.values("block_table")
     j = np.arange(n)
     size = case.problem["block_size"]
     blocks = table[request, j // size] if n else np.zeros(0, int)
     return cache[blocks, j % size]
+
+
+def paged_scaled(case, name, request, n):
+    """The same of a cache with scales: values rounded as a reader rounds."""
+    table = case.values("block_table")
+    size = case.problem["block_size"]
+    shape = case.tensors[name].shape
+    heads = [None] if len(shape) == 3 else range(shape[2])
+    places = [
+        (int(table[request, j // size]), j % size, head)
+        for j in range(n)
+        for head in heads
+    ]
+    rows = entries(case, name, places, case.problem["q_dtype"])
+    width = len(rows[0]) if rows else 0
+    lead = (n,) if heads == [None] else (n, len(heads))
+    return np.array(rows, np.float64).reshape(*lead, width)
+
+
+def scaled_weights(case, name):
+    """Weights; those in e4m3 with a scale for each block of 128 x 128."""
+    weights = case.values(name)
+    if "block_scaled" not in case.flags:
+        return weights
+    scales = case.values(name.replace("_proj", "_scale"))
+    scales = np.repeat(np.repeat(scales, 128, 0), 128, 1)
+    return weights * scales[: weights.shape[0], : weights.shape[1]]
 
 
 def attention(case, keys_of):
@@ -220,17 +252,18 @@ def matmul(case):
 def absorb(case):
     heads, latent = case.problem["num_heads"], case.problem["kv_lora_rank"]
     nope, value = case.problem["qk_nope_head_dim"], case.problem["v_head_dim"]
-    w = case.values("kv_b_proj").reshape(heads, nope + value, latent)
+    w = scaled_weights(case, "kv_b_proj")
+    w = w.reshape(heads, nope + value, latent)
     w_uk, w_uv = w[:, :nope], w[:, nope:]
     exactly = np.zeros(())
     results = {"w_uk": (w_uk, exactly), "w_uv": (w_uv, exactly)}
     if "fused_q" in case.flags:
         rope = case.problem["qk_rope_head_dim"]
-        q = case.values("q_b_proj").reshape(heads, nope + rope, -1)
+        q = scaled_weights(case, "q_b_proj").reshape(heads, nope + rope, -1)
         results["w_q_uk"] = product("hpi,hpl->ihl", q[:, :nope], w_uk)
         results["w_qr"] = (q[:, nope:].transpose(2, 0, 1), exactly)
     if "fused_o" in case.flags:
-        o = case.values("o_proj")
+        o = scaled_weights(case, "o_proj")
         o = o.reshape(o.shape[0], heads, value)
         results["w_uv_o"] = product("ohv,hvl->hlo", o, w_uv)
     return results
@@ -254,5 +287,5 @@ def check_known(case):
     if case.size("window"):
         raise Unknown("a sliding window")
     cache = case.problem.get("cache_format")
-    if cache is not None and cache not in PLAIN:
+    if cache is not None and cache not in PLAIN | set(FORMATS):
         raise Unknown(f"cache format {cache}")

@@ -10,12 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
+from number_codes import FLOATS, INTEGERS, codes_of, table
+
 # Our name of a type: the file's, and the numpy type of its codes.
 TYPES = {
     "f64": ("F64", "<f8"),
     "f32": ("F32", "<f4"),
     "f16": ("F16", "<f2"),
     "bf16": ("BF16", "<u2"),
+    "fp8_e4m3": ("F8_E4M3", "u1"),
+    "fp8_e4m3fnuz": ("F8_E4M3FNUZ", "u1"),
+    "fp8_e5m2": ("F8_E5M2", "u1"),
+    "u8": ("U8", "u1"),
     "i32": ("I32", "<i4"),
     "i64": ("I64", "<i8"),
 }
@@ -41,8 +47,10 @@ def read_safetensors(path):
 
 def widen(codes, dtype):
     """Codes of a type as float64, exactly; index types as int64."""
-    if dtype in ("i32", "i64"):
+    if dtype in ("i32", "i64", "u8"):
         return codes.astype(np.int64)
+    if dtype in FLOATS or dtype in INTEGERS or dtype == "e8m0":
+        return table(dtype)[codes].astype(np.float64)
     if dtype == "bf16":
         codes = (codes.astype(np.uint32) << 16).view(np.float32)
     with np.errstate(invalid="ignore"):  # signalling NaN
@@ -51,6 +59,8 @@ def widen(codes, dtype):
 
 def narrow(values, dtype):
     """float64 to codes: rounded once, to nearest, ties to even."""
+    if dtype in FLOATS or dtype in INTEGERS:
+        return codes_of(np.asarray(values), dtype).astype(np.uint8)
     if dtype != "bf16":
         with np.errstate(over="ignore", invalid="ignore"):
             return values.astype(TYPES[dtype][1])
@@ -92,6 +102,12 @@ class Tensor:
             return memory.reshape(self.shape)
         strides = [s * memory.itemsize for s in self.strides]
         return np.lib.stride_tricks.as_strided(memory, self.shape, strides)
+
+    def strides_of(self, axis):
+        """Elements from one index of an axis to the next."""
+        if self.strides is not None:
+            return self.strides[axis]
+        return int(np.prod(self.shape[axis + 1 :], dtype=np.int64))
 
     def values(self):
         return widen(self.view(), self.dtype)

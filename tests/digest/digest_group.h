@@ -34,6 +34,7 @@ void digest_prefill(void);
 void digest_merge(void);
 void digest_products(void);
 void digest_cache(void);
+void digest_formats(void);
 void digest_layer(void);
 
 #endif

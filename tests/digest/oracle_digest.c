@@ -123,6 +123,7 @@ int main(int argc, char **argv) {
   digest_products();
   digest_cache();
   digest_layer();
+  digest_formats();
   print("total", total);
   return 0;
 }

@@ -92,7 +92,7 @@ START_TEST(contradictions_are_named) {
   refused("decode:bf16:kvh2", 0, "needs sepv");
   refused("decode:bf16:h3,kvh2,sepv", 0, "does not divide");
   refused("decode:bf16:dv577", 0, "wider than the key");
-  refused("decode:fp8_ds_mla:sepv", 0, "plain format");
+  refused("decode:fp8_ds_mla:sepv", 0, "holds latents");
   refused("decode:bf16:len=3,dist=exact", 0, "no power of two");
   refused("decode:bf16:q2,len=4,dist=exact", 0, "no power of two");
   refused("decode:bf16:len=2048,dist=exact", 0, "at most 1024");
