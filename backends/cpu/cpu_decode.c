@@ -8,10 +8,13 @@
 #include "cpu_internal.h"
 #include "cpu_parallel.h"
 #include "cpu_schedule.h"
+#include "cpu_sparse.h"
 #include "cpu_tiles.h"
 #include "tensor.h"
 
 #define LANES MLA_CPU_LANES
+
+enum { fold_slices = 4 }; /* of a panel's values */
 
 /* What one thread works in. */
 typedef struct scratch {
@@ -37,7 +40,7 @@ int mla_cpu_decode_by_tiles(const mla_cpu_context *c) {
   const mla_problem *p = &c->problem;
   return c->table.tile_scores && p->op == MLA_OP_DECODE &&
          p->q_dtype == MLA_BF16 && p->cache_format == MLA_CACHE_BF16 &&
-         !(p->flags & MLA_SEPARATE_V) && p->v_dim % 16 == 0;
+         !(p->flags & (MLA_SEPARATE_V | MLA_SPARSE)) && p->v_dim % 16 == 0;
 }
 
 /* ----------------------------------------------------------------- memory */
@@ -150,8 +153,10 @@ static void load_queries(const decode *d, const mla_cpu_unit *u, scratch *s) {
   }
 }
 
+/* Writes `count` numbers of each row of a panel from the first on. */
 static void write_rows(const decode *d, const mla_cpu_unit *u, int panel,
-                       mla_cpu_part part, float *line) {
+                       mla_cpu_part part, int64_t first, int64_t count,
+                       float *line) {
   mla_cpu_rows_out r;
   memset(&r, 0, sizeof r);
   r.out_type = mla_cpu_type_of(d->out->dtype);
@@ -161,12 +166,13 @@ static void write_rows(const decode *d, const mla_cpu_unit *u, int panel,
     int64_t row = u->row + (int64_t)panel * LANES + x;
     int64_t token = token_of(d, u, row), head = head_of(d, u, row);
     r.out[x] = mla_cpu_at_mut(d->out->data, r.out_type,
-                              mla_at3(d->out, token, head, 0));
-    if (d->lse) r.lse[x] = (float *)d->lse->data + mla_at2(d->lse, token, head);
+                              mla_at3(d->out, token, head, 0) + first);
+    if (d->lse && first == 0)
+      r.lse[x] = (float *)d->lse->data + mla_at2(d->lse, token, head);
     if (d->sink)
       r.sink[x] = (const float *)d->sink->data + mla_at1(d->sink, head);
   }
-  mla_cpu_part_finish(&d->c->table, d->c->problem.v_dim, part, &r, line);
+  mla_cpu_part_finish(&d->c->table, count, part, &r, line);
 }
 
 /* ------------------------------------------------------------------- keys */
@@ -298,7 +304,8 @@ static void attend_whole(const decode *d, const mla_cpu_unit *u, scratch *s) {
                         mla_cpu_part_at(s->split + p * floats, v_dim));
   }
   for (int p = 0; p < s->tile.panels; p++)
-    write_rows(d, u, p, mla_cpu_part_at(s->whole + p * floats, v_dim), s->line);
+    write_rows(d, u, p, mla_cpu_part_at(s->whole + p * floats, v_dim), 0, v_dim,
+               s->line);
 }
 
 static float *slot_of(const decode *d, const mla_cpu_unit *u, int64_t split,
@@ -319,24 +326,42 @@ static void attend_task(void *state, int64_t index, int thread) {
     attend_split(d, u, w->split, slot_of(d, u, w->split, 0), &s);
 }
 
-/* Folds the parts of one panel of a shared unit, in order. */
+/*
+ * Folds a slice of the parts of one panel of a shared unit, in order. A panel's
+ * maximum and denominator are found anew for each slice: few panels and many
+ * threads are the usual case.
+ */
 static void fold_task(void *state, int64_t index, int thread) {
   const decode *d = state;
+  int64_t v_dim = d->c->problem.v_dim, slice = index % fold_slices;
+  int64_t first = v_dim * slice / fold_slices;
+  int64_t count = v_dim * (slice + 1) / fold_slices - first;
+  index /= fold_slices;
   const mla_cpu_unit *u = &d->schedule.unit[index / d->schedule.panels];
   int panel = (int)(index % d->schedule.panels);
-  int64_t v_dim = d->c->problem.v_dim;
   int64_t splits = mla_cpu_splits(u->length, d->c->limits.num_splits);
   scratch s = scratch_of(d, thread);
-  if ((int64_t)panel * LANES >= u->rows) return;
+  if ((int64_t)panel * LANES >= u->rows || count == 0) return;
+  float m[LANES], l[LANES];
   mla_cpu_part part = mla_cpu_part_at(slot_of(d, u, 0, panel), v_dim);
-  for (int64_t k = 1; k < splits; k++)
-    mla_cpu_part_fold(&d->c->table, v_dim, part,
-                      mla_cpu_part_at(slot_of(d, u, k, panel), v_dim));
-  write_rows(d, u, panel, part, s.line);
+  memcpy(m, part.m, sizeof m);
+  memcpy(l, part.l, sizeof l);
+  float *acc = part.acc + first * LANES;
+  for (int64_t k = 1; k < splits; k++) {
+    mla_cpu_part next = mla_cpu_part_at(slot_of(d, u, k, panel), v_dim);
+    d->c->table.fold(count, m, l, acc, next.m, next.l,
+                     next.acc + first * LANES);
+  }
+  mla_cpu_part whole = {m, l, acc};
+  write_rows(d, u, panel, whole, first, count, s.line);
 }
 
 static void decode_run(const mla_cpu_context *c, const mla_args *args,
                        void *workspace) {
+  if (c->problem.flags & MLA_SPARSE) {
+    mla_cpu_sparse_run(c, args, workspace);
+    return;
+  }
   mla_cpu_arena arena = {workspace, 0};
   decode d;
   memset(&d, 0, sizeof d);
@@ -355,11 +380,13 @@ static void decode_run(const mla_cpu_context *c, const mla_args *args,
   mla_cpu_schedule_make(&d.schedule, c, d.seq_lens->shape[0], d.seq_lens->data,
                         d.starts->data);
   mla_cpu_parallel(c->threads, d.schedule.works, attend_task, &d);
-  mla_cpu_parallel(c->threads, d.schedule.shared_units * d.schedule.panels,
+  mla_cpu_parallel(c->threads,
+                   d.schedule.shared_units * d.schedule.panels * fold_slices,
                    fold_task, &d);
 }
 
 static uint64_t decode_workspace(const mla_cpu_context *c) {
+  if (c->problem.flags & MLA_SPARSE) return mla_cpu_sparse_workspace(c);
   mla_cpu_arena arena = {NULL, 0};
   decode d;
   memset(&d, 0, sizeof d);
