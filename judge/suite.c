@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "file_text.h"
+#include "model_presets.h"
 #include "profile_list.h"
 
 #define MOST_DEPTH 4 /* of includes */
@@ -189,6 +190,8 @@ mla_status mla_suite_parse(const char *name, const char *text, mla_suite *suite,
 mla_status mla_suite_load(const char *name, mla_suite *suite, mla_error *err) {
   const char *builtin = builtin_text(name);
   mla_suite_init(suite, name);
+  if (strncmp(name, "model:", 6) == 0)
+    return mla_model_suite(name + 6, suite, err);
   if (builtin) return mla_suite_parse(name, builtin, suite, err);
   char *text = mla_file_text(name, NULL);
   if (!text)

@@ -15,7 +15,8 @@
  * marks a case that a backend may leave unsupported; all others are asked of
  * it. A "!" begins a change that makes the call invalid (invalid.h).
  *
- * Those of golden/profiles are built into the judge; any other is a path.
+ * Those of golden/profiles are built into the judge; "model:NAME" is made of a
+ * model's sizes (model_presets.h); any other is a path.
  */
 #ifndef MLA_SUITE_H
 #define MLA_SUITE_H

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "model_presets.h"
 #include "options.h"
 #include "suite.h"
 #include "target.h"
@@ -13,6 +14,8 @@ static const char help[] =
     "mlacheck list - what there is\n"
     "\n"
     "usage: mlacheck list [cases] [--profile NAME] [--only PATTERN...]\n"
+    "       mlacheck list [cases] --model NAME|config.json\n"
+    "       mlacheck list --models    models whose sizes are known\n"
     "       mlacheck list profiles    names and sizes of profiles\n"
     "       mlacheck list backends    those that find a device here\n"
     "       mlacheck list ops         the operations\n"
@@ -98,6 +101,45 @@ static int list_profiles(void) {
   return EXIT_SATISFIED;
 }
 
+/* Heads of a device of n, or "-" where they do not divide. */
+static void print_heads(const mla_model *m, int32_t n) {
+  if (m->num_heads % n)
+    printf(" %5s", "-");
+  else
+    printf(" %5d", (int)(m->num_heads / n));
+}
+
+static void print_size(int32_t size) {
+  if (size)
+    printf(" %6d", (int)size);
+  else
+    printf(" %6s", "-");
+}
+
+/* Sizes by the symbols of docs/spec.md, section 1. */
+static int list_models(void) {
+  static const int32_t shards[] = {1, 8, 16};
+  printf("%-17s %6s %6s %6s %6s %6s %6s %6s   heads on 1, 8, 16\n", "",
+         "hidden", "Lq", "L", "P", "R", "V", "topk");
+  for (int i = 0; mla_model_at(i); i++) {
+    const mla_model *m = mla_model_at(i);
+    printf("%-17s", m->name);
+    print_size(m->hidden_size);
+    print_size(m->q_lora_rank);
+    print_size(m->kv_lora_rank);
+    print_size(m->qk_nope_head_dim);
+    print_size(m->qk_rope_head_dim);
+    print_size(m->v_head_dim);
+    print_size(m->index_topk);
+    for (int k = 0; k < 3; k++) print_heads(m, shards[k]);
+    printf("\n");
+  }
+  printf(
+      "\nA \"-\" says that there is none, or that the heads do not divide.\n"
+      "mlacheck run --model deepseek-v3:tp8 judges a backend at such sizes.\n");
+  return EXIT_SATISFIED;
+}
+
 static int wanted(const char *id, const text_list *only) {
   if (only->count == 0) return 1;
   for (int32_t i = 0; i < only->count; i++)
@@ -156,21 +198,26 @@ static int list_backends(void) {
 }
 
 int cmd_list(int argc, char **argv) {
-  const char *profile = "smoke";
+  const char *profile = "smoke", *model = NULL;
+  char of_model[1024];
   text_list only = {0, {NULL}}, rest = {0, {NULL}};
-  int keys = 0, ops = 0, profiles = 0, want_help = 0;
+  int keys = 0, models = 0, want_help = 0;
   const option table[] = {
       {"--profile", OPTION_TEXT, &profile}, {"--only", OPTION_LIST, &only},
+      {"--model", OPTION_TEXT, &model},     {"--models", OPTION_FLAG, &models},
       {"--keys", OPTION_FLAG, &keys},       {"--help", OPTION_FLAG, &want_help},
       {"-h", OPTION_FLAG, &want_help},      {NULL, 0, NULL}};
   if (!options_read("list", argc, argv, table, &rest)) return EXIT_USAGE;
   if (want_help) return fputs(help, stdout), EXIT_SATISFIED;
   if (keys) return list_keys(&rest);
+  if (models) return list_models();
+  if (model) {
+    snprintf(of_model, sizeof of_model, "model:%s", model);
+    profile = of_model;
+  }
   if (rest.count > 1)
     return usage_error("list", "\"%s\" is one word too many", rest.value[1]);
   const char *what = rest.count ? rest.value[0] : "cases";
-  if (ops) what = "ops";
-  if (profiles) what = "profiles";
   if (strcmp(what, "cases") == 0) return list_cases(profile, &only);
   if (strcmp(what, "profiles") == 0) return list_profiles();
   if (strcmp(what, "backends") == 0) return list_backends();

@@ -25,6 +25,8 @@ static const char help[] =
     "  --cpu-mask LEVEL   highest level of cpu kernels: portable, avx2, ...\n"
     "on what (default: --profile smoke)\n"
     "  --profile NAME     the cases of a profile, by name or path\n"
+    "  --model NAME       cases of a model's sizes (list --models), or of a\n"
+    "                     config.json; NAME:tp8: its heads on 8 devices\n"
     "  --only PATTERN...  of these, cases that begin so: decode, decode:bf16\n"
     "  --case ID...       single cases (list --keys says how they are "
     "written)\n"
@@ -51,7 +53,8 @@ static const char help[] =
 
 typedef struct run_options {
   target target;
-  const char *profile, *keep, *repro;
+  const char *profile, *model, *keep, *repro;
+  char of_model[1024]; /* "model:NAME" */
   text_list only, cases, vectors;
   report_options reports;
   uint64_t seed, jobs, timeout;
@@ -71,6 +74,7 @@ static int read_options(int argc, char **argv, run_options *o) {
       {"--options", OPTION_TEXT, &o->target.options},
       {"--cpu-mask", OPTION_TEXT, &o->target.cpu_mask},
       {"--profile", OPTION_TEXT, &o->profile},
+      {"--model", OPTION_TEXT, &o->model},
       {"--only", OPTION_LIST, &o->only},
       {"--case", OPTION_LIST, &o->cases},
       {"--vectors", OPTION_LIST, &o->vectors},
@@ -88,7 +92,13 @@ static int read_options(int argc, char **argv, run_options *o) {
       {"-h", OPTION_FLAG, &o->help},
       {NULL, 0, NULL},
   };
-  return options_read("run", argc, argv, table, NULL);
+  if (!options_read("run", argc, argv, table, NULL)) return 0;
+  if (o->model && o->profile)
+    return usage_error("run", "--model is a profile: one of both"), 0;
+  if (!o->model) return 1;
+  snprintf(o->of_model, sizeof o->of_model, "model:%s", o->model);
+  o->profile = o->of_model;
+  return 1;
 }
 
 /* ------------------------------------------------------------- the docket */

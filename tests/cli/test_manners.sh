@@ -66,6 +66,17 @@ expect 0 list --profile smoke --only merge
 has out 'EMPTY-MERGE'
 lacks out 'decode:'
 expect 77 list --only nobody
+expect 0 list --models
+has out 'deepseek-v3         7168   1536    512    128     64    128      -   128    16     8'
+has out 'glm-4.7-flash       2048    768    512    192     64    256      -    20     -     -'
+expect 0 list --model glm-5:tp8
+has out 'decode:bf16:b1,h8,q1,page64,len=1,scale=0.0625'
+expect 2 list --model glm-4.7-flash:tp8
+has err '20 heads do not divide among 8 devices'
+expect 3 list --model nobody
+expect 0 run --backend ref --model deepseek-v2-lite:tp16 --only kv_write q_absorb
+has out 'PASS  ref on part of profile model:deepseek-v2-lite:tp16: 2 of 2 cases'
+expect 2 run --model deepseek-v3 --profile smoke
 expect 3 list --profile nobody
 expect 0 info --backend ref
 has out 'decode                      f64, f32, f16, bf16'
