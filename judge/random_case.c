@@ -133,11 +133,18 @@ static void draw_key(drawing *g, const mla_key_use *use) {
 
 /* ---------------------------------------------------- what must go together */
 
-/* Packed entries hold tiles of 64 or 128 values; index keys have no rope. */
+/* Packed entries hold tiles of 64 or 128 values and numbers of 4 bytes; where a
+   block's scales follow its rows there are no gaps; index keys have no rope. */
 static void agree_on_format(drawing *g) {
   int64_t *num = g->c->num, latent = num[MLA_K_LORA];
   int32_t format = mla_case_cache_format(g->c);
+  if (format != MLA_CACHE_FP8_DS_MLA) num[MLA_K_POW2] = 0;
   if (mla_format_dtype(format) != MLA_DTYPE_NONE) return;
+  num[MLA_K_GAP] -= num[MLA_K_GAP] % 4;
+  if (num[MLA_K_STRIDES] == MLA_STRIDES_ODD)
+    num[MLA_K_STRIDES] = MLA_STRIDES_PADDED;
+  if (format == MLA_CACHE_FP8_INDEX || format == MLA_CACHE_FP8_584)
+    num[MLA_K_STRIDES] = MLA_STRIDES_DENSE;
   if (latent % 128) num[MLA_K_LORA] = 128 * (1 + latent % 3);
   if (format == MLA_CACHE_FP8_INDEX) num[MLA_K_ROPE] = 0;
 }
@@ -170,7 +177,7 @@ static void agree_on_blocks(drawing *g) {
     num[MLA_K_COPIES] = 1 + (num[MLA_K_COPIES] - 1) % targets;
   }
   int64_t blocks = mla_case_sym(g->c, MLA_S_NB);
-  if (num[MLA_K_GAP] * blocks > (int64_t)1 << 18) num[MLA_K_GAP] %= 67;
+  if (num[MLA_K_GAP] * blocks > (int64_t)1 << 18) num[MLA_K_GAP] %= 68;
   if (g->c->op == MLA_OP_ABSORB) {
     if (num[MLA_K_FUSED_Q] && !num[MLA_K_Q_LORA]) num[MLA_K_Q_LORA] = 24;
     if (num[MLA_K_FUSED_O] && !num[MLA_K_HIDDEN]) num[MLA_K_HIDDEN] = 40;

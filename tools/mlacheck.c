@@ -14,6 +14,7 @@ static const char help[] =
     "usage: mlacheck COMMAND [OPTIONS]      (COMMAND --help says more)\n"
     "\n"
     "  run     judge a backend: a profile, single cases, or files of vectors\n"
+    "  diff    judge a backend on random cases\n"
     "  list    cases, profiles, backends; --keys: how a case is written\n"
     "  show    what a case is: problem, shapes, work, expected values\n"
     "  info    backends and devices here, and what they support\n"
@@ -35,11 +36,11 @@ static const char help[] =
 static const struct {
   const char *name;
   int (*run)(int argc, char **argv);
-} commands[] = {{"run", cmd_run},           {"list", cmd_list},
-                {"show", cmd_show},         {"info", cmd_info},
-                {"gen", cmd_gen},           {"report", cmd_report},
-                {"export", cmd_export},     {"verify", cmd_verify},
-                {"selftest", cmd_selftest}, {"submit", cmd_submit}};
+} commands[] = {
+    {"run", cmd_run},           {"diff", cmd_diff},     {"list", cmd_list},
+    {"show", cmd_show},         {"info", cmd_info},     {"gen", cmd_gen},
+    {"report", cmd_report},     {"export", cmd_export}, {"verify", cmd_verify},
+    {"selftest", cmd_selftest}, {"submit", cmd_submit}};
 
 /* What was printed must have arrived; a full disk is no success. */
 static int flushed(int code) {

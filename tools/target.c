@@ -3,6 +3,7 @@
  */
 #include "target.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,4 +80,29 @@ int target_open(const char *command, target *t) {
 void target_close(target *t) {
   mla_close(t->device);
   t->device = NULL;
+}
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+static void
+append(char *text, size_t size, const char *format, ...) {
+  size_t used = strlen(text);
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text + used, size - used, format, args);
+  va_end(args);
+}
+
+void target_rerun(const target *t, char *text, size_t size) {
+  const char *options = t->options;
+  text[0] = '\0';
+  append(text, size, "mlacheck run");
+  if (t->plugin)
+    append(text, size, " --plugin %s", t->plugin);
+  else
+    append(text, size, " --backend %s", t->backend);
+  if (t->index)
+    append(text, size, " --device %llu", (unsigned long long)t->index);
+  if (options) append(text, size, " --options '%s'", options);
 }

@@ -25,6 +25,8 @@ int target_find(const char *command, target *t);
 /* Finds and opens it. */
 int target_open(const char *command, target *t);
 void target_close(target *t);
+/* "mlacheck run --plugin ./libport.so": how to judge it again. */
+void target_rerun(const target *t, char *text, size_t size);
 
 /* Plugins of MLA_PLUGIN_PATH; 0 when one does not load, said on stderr. */
 int target_load_environment(const char *command);

@@ -27,9 +27,9 @@ static mla_status mla_gpu_kv_write(const mla_gpu_call *c) {
   mla_kv_args a = mla_gpu_cache_args(c);
   if (!slots || !slots->shape[0]) return MLA_OK;
   a.kv_c = kv->data;
-  a.k_pe = pe->data;
+  a.k_pe = pe ? pe->data : NULL; /* index keys have none */
   a.c_row = kv->stride[0];
-  a.r_row = pe->stride[0];
+  a.r_row = pe ? pe->stride[0] : 0;
   a.io_dtype = kv->dtype;
   a.latent = (int)kv->shape[1];
   a.slots = (const int64_t *)slots->data;

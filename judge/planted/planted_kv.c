@@ -27,7 +27,7 @@ mla_status planted_kv_write(const planted_call *c) {
   const mla_tensor *pe = planted_arg(c, MLA_T_K_PE);
   const mla_tensor *map = planted_arg(c, MLA_T_SLOT_MAPPING);
   const mla_tensor *cache = planted_arg(c, MLA_T_CACHE);
-  int64_t l = kv->shape[1], r = pe->shape[1], row = 0;
+  int64_t l = kv->shape[1], r = pe ? pe->shape[1] : 0, row = 0;
   int64_t capacity = cache->shape[0] * cache->shape[1];
   for (int64_t i = 0; i < map->shape[0]; i++) {
     int64_t slot = slot_written(c, planted_int(map, i), capacity);
@@ -36,7 +36,7 @@ mla_status planted_kv_write(const planted_call *c) {
     row++;
     int64_t at = planted_cache_offset(c, cache, slot);
     put_row(cache, at, kv, token, l);
-    put_row(cache, at + l, pe, token, r);
+    if (pe) put_row(cache, at + l, pe, token, r);
     if (FAULT(c, SLOT_NEIGHBOUR) && slot + 1 < capacity)
       for (int32_t e = 0; e < c->a && e < cache->stride[1]; e++)
         mla_put(cache->data, cache->dtype, at + l + r + e, 0);
@@ -44,7 +44,7 @@ mla_status planted_kv_write(const planted_call *c) {
   for (int64_t t = map->shape[0]; FAULT(c, SLOT_PADDING) && t < kv->shape[0];
        t++) {
     put_row(cache, 0, kv, t, l);
-    put_row(cache, l, pe, t, r);
+    if (pe) put_row(cache, l, pe, t, r);
   }
   return MLA_OK;
 }
