@@ -52,8 +52,8 @@ static void add_map(cJSON *to, const mla_output_verdict *o) {
 }
 
 static cJSON *output_json(const mla_output_verdict *o) {
-  static const char *const names[] = {"none", "budget", "bits", "sums",
-                                      "bytes"};
+  static const char *const names[] = {"none", "budget", "bits",
+                                      "sums", "bytes",  "choice"};
   cJSON *json = cJSON_CreateObject();
   add_text(json, "tensor", mla_slot_name(o->slot));
   add_text(json, "compare", names[o->compare]);
@@ -115,16 +115,26 @@ static void add_truth(cJSON *to, const mla_truth_result *t) {
 
 static void add_runs(cJSON *json, const mla_verdict *v) {
   static const char *const names[] = {"none", "run-to-run", "batch-invariant"};
+  static const char *const things[] = {"nothing", "unused bytes", "addresses"};
   if (v->determinism >= 0 && v->determinism < 3)
     add_text(json, "determinism", names[v->determinism]);
   cJSON_AddNumberToObject(json, "repeated", v->repeated);
   cJSON_AddBoolToObject(json, "differs", v->differs);
   if (v->unstable) cJSON_AddTrueToObject(json, "unstable");
   if (v->mates) cJSON_AddTrueToObject(json, "mates");
+  if (v->follows > 0 && v->follows < 3)
+    add_text(json, "follows", things[v->follows]);
   if (v->rows_total) {
     cJSON_AddNumberToObject(json, "rows", (double)v->rows);
     cJSON_AddNumberToObject(json, "rows_total", (double)v->rows_total);
   }
+}
+
+static void add_death(cJSON *json, const mla_verdict *v) {
+  static const char *const names[] = {"none", "signal", "timeout", "exit"};
+  if (v->died <= 0 || v->died > 3) return;
+  add_text(json, "died", names[v->died]);
+  cJSON_AddNumberToObject(json, "signal", v->signal);
 }
 
 static void add_look(cJSON *json, const mla_record *r) {
@@ -185,6 +195,7 @@ static cJSON *record_json(const run_state *run, int32_t i) {
   add_text(json, "reason", v->reason);
   add_text(json, "kernel", v->kernel);
   add_text(json, "fences", v->fences);
+  add_death(json, v);
   add_look(json, r);
   add_failure(json, run, i);
   if (item->kind == MLA_ITEM_TRUTH) {

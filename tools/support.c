@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "case.h"
+#include "composed.h"
 
 /* Problems that nobody should find exotic. */
 static const struct {
@@ -33,11 +33,31 @@ static const struct {
     {"index", "index:%s:b2,h64,q1,page64,len=300,topk=128"},
     {"map_indices", "map_indices:%s:b2,q1,page64,len=300,topk=128"},
     {"matmul", "matmul:%s:m4,n64,k64"},
+    {"cascade", "decode:%s:b2,h16,q1,page64,len=200,prefix=128,cascade"},
+    {"context parallel", "decode:%s:b2,h16,q1,page64,len=200,ranks=4"},
+    {"chunked prefill", "prefill:%s:b2,h16,q8,page64,ctx=200,chunked"},
 };
 #define ROWS ((int)(sizeof rows / sizeof rows[0]))
 
 const char *support_row(int row) {
   return row >= 0 && row < ROWS ? rows[row].name : NULL;
+}
+
+/* Cascades and the like are asked of what is composed over the device. */
+static mla_status query(mla_device *device, const mla_case *c,
+                        mla_answer *answer, mla_error *err) {
+  mla_vector v;
+  mla_device *over = NULL;
+  mla_limits limits = mla_case_limits(c);
+  mla_vector_init(&v);
+  v.has_recipe = 1;
+  v.recipe = *c;
+  v.problem = mla_case_problem(c);
+  mla_status status = mla_composed_device(device, &v, &over, err);
+  if (status == MLA_OK)
+    status = mla_query(over, &v.problem, &limits, answer, err);
+  mla_composed_close(over, device);
+  return status;
 }
 
 support_answer support_ask(mla_device *device, int row, int32_t format,
@@ -50,9 +70,7 @@ support_answer support_ask(mla_device *device, int row, int32_t format,
   snprintf(id, sizeof id, "%.*s%s%s", (int)(open - sample), sample,
            mla_format_name(format), open + 2);
   if (mla_case_parse(id, &c, &err) != MLA_OK) return SUPPORT_NONE;
-  mla_problem problem = mla_case_problem(&c);
-  mla_limits limits = mla_case_limits(&c);
-  mla_status status = mla_query(device, &problem, &limits, answer, &err);
+  mla_status status = query(device, &c, answer, &err);
   if (status == MLA_OK && answer->supported) return SUPPORT_YES;
   if (status != MLA_OK)
     snprintf(answer->reason, sizeof answer->reason, "query fails: %.130s",

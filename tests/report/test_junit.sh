@@ -48,6 +48,16 @@ grep -q '<skipped message="op: this port does less"' "$work/absent.xml" ||
 grep -q '<failure message="nothing was judged"' "$work/absent.xml" ||
   fail 'a run of nothing is green'
 judge 77 empty --backend ref --only nobody
+# a death is one failure, with its signal
+judge 1 crash --plugin "$plugin" --options fault=crash-merge --only merge:f16 \
+  kv_copy:f16
+grep -q '"died":.*"signal"' "$work/crash.json" || fail 'no death in the report'
+grep -q 'signal' "$work/crash.xml" || fail 'no death in JUnit'
+if [ -n "$python" ]; then
+  "$python" -B "$source/tests/cli/check_schema.py" \
+    "$source/golden/schema/report-1.schema.json" "$work/crash.json" \
+    "$work/value.json" "$work/nothing.json" || fail 'a report breaks its schema'
+fi
 judge 1 vectors --plugin "$plugin" --options fault=value --vectors \
   "$source/golden/v1/merge_f32.json" \
   "$source/golden/external/tiny_noq.safetensors"
