@@ -33,9 +33,12 @@ def attend(case, q, k, v, sink):
     cap = case.problem.get("logits_soft_cap", 0)
     if cap:
         score = cap * torch.tanh(score / cap)
-    lse = torch.logsumexp(score, 1)
-    p = torch.exp(score - lse[:, None]).to(v.dtype)
-    out = torch.einsum("hn,hnd->hd", p.float(), v.float())
+    largest = score.amax(1)
+    p = torch.exp(score - largest[:, None])
+    total = p.sum(1)
+    lse = largest + torch.log(total)
+    out = torch.einsum("hn,hnd->hd", p.to(v.dtype).float(), v.float())
+    out = out / total[:, None]
     if sink is not None:
         out = out * torch.sigmoid(lse - sink)[:, None]
     return out, lse

@@ -1,8 +1,10 @@
 #!/bin/sh
-# test_export.sh MLACHECK: questions for programs that are no backend, and
+# test_export.sh MLACHECK ROOT [PYTHON]: questions for programs that are no backend, and
 # what becomes of answers that are missing, broken or refused.
 set -u
 mlacheck=$1
+root=$2
+python=${3-}
 . "$(dirname "$0")/cli.sh"
 one='decode:bf16:b2,h3,q1,page4,len=5+3,l16,r8'
 two='merge:f32:n2,h2,s3,v8'
@@ -25,6 +27,15 @@ grep -q '"seed":[[:space:]]*7' "$dir/index.json" || fail 'the index lacks the se
 cp "$dir/index.json" "$work/first.json"
 expect 0 export "$dir" --case "$one" "$two" --seed 7
 cmp -s "$dir/index.json" "$work/first.json" || fail 'an index differs'
+
+if [ -n "$python" ]; then
+  expect 0 export "$work/smoke"
+  for index in "$dir" "$work/smoke"; do
+    "$python" -B "$root/tests/cli/check_schema.py" \
+      "$root/golden/schema/questions-1.schema.json" "$index/index.json" ||
+      fail "the index of $index breaks its schema"
+  done
+fi
 
 # ---- nothing passes by absence
 expect 1 verify "$dir"
