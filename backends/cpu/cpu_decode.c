@@ -8,7 +8,6 @@
 #include "cpu_internal.h"
 #include "cpu_parallel.h"
 #include "cpu_schedule.h"
-#include "cpu_sparse.h"
 #include "cpu_tiles.h"
 #include "tensor.h"
 
@@ -358,10 +357,6 @@ static void fold_task(void *state, int64_t index, int thread) {
 
 static void decode_run(const mla_cpu_context *c, const mla_args *args,
                        void *workspace) {
-  if (c->problem.flags & MLA_SPARSE) {
-    mla_cpu_sparse_run(c, args, workspace);
-    return;
-  }
   mla_cpu_arena arena = {workspace, 0};
   decode d;
   memset(&d, 0, sizeof d);
@@ -386,7 +381,6 @@ static void decode_run(const mla_cpu_context *c, const mla_args *args,
 }
 
 static uint64_t decode_workspace(const mla_cpu_context *c) {
-  if (c->problem.flags & MLA_SPARSE) return mla_cpu_sparse_workspace(c);
   mla_cpu_arena arena = {NULL, 0};
   decode d;
   memset(&d, 0, sizeof d);
