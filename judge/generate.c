@@ -251,8 +251,8 @@ static mla_status start(mla_gen *g, mla_error *err) {
   return MLA_OK;
 }
 
-mla_status mla_generate(const mla_case *c, uint64_t seed, mla_poison poison,
-                        mla_vector *v, mla_error *err) {
+static mla_status generate(const mla_case *c, uint64_t seed, mla_poison poison,
+                           int large, mla_vector *v, mla_error *err) {
   mla_gen g = {0};
   g.c = c;
   g.seed = seed;
@@ -264,8 +264,12 @@ mla_status mla_generate(const mla_case *c, uint64_t seed, mla_poison poison,
   if (status == MLA_OK) {
     mla_gen_caches(&g);
     mla_gen_index(&g);
-    mla_gen_attention(&g);
-    mla_gen_plain(&g);
+    if (!large) {
+      mla_gen_attention(&g);
+      mla_gen_plain(&g);
+    } else {
+      mla_gen_large(&g);
+    }
     choose_comparison(&g);
   }
   free(g.order);
@@ -273,4 +277,14 @@ mla_status mla_generate(const mla_case *c, uint64_t seed, mla_poison poison,
   free(g.key);
   free(g.scale);
   return status;
+}
+
+mla_status mla_generate(const mla_case *c, uint64_t seed, mla_poison poison,
+                        mla_vector *v, mla_error *err) {
+  return generate(c, seed, poison, 0, v, err);
+}
+
+mla_status mla_generate_large(const mla_case *c, uint64_t seed, mla_vector *v,
+                              mla_error *err) {
+  return generate(c, seed, MLA_POISON_ZERO, 1, v, err);
 }

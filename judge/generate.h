@@ -27,6 +27,14 @@ typedef enum mla_poison {
 mla_status mla_generate(const mla_case *c, uint64_t seed, mla_poison poison,
                         mla_vector *v, mla_error *err);
 
+/*
+ * The same case with numbers that repeat, and no poison in what is read: made
+ * in seconds where the other takes minutes. For measuring; the reference
+ * judges it like any other.
+ */
+mla_status mla_generate_large(const mla_case *c, uint64_t seed, mla_vector *v,
+                              mla_error *err);
+
 /* ------------------------------------------- between the generator's files */
 
 typedef struct mla_gen {
@@ -79,6 +87,7 @@ double mla_gen_edge_value(const mla_gen *g, mla_rng rng, int64_t token,
 
 void mla_gen_index(mla_gen *g);     /* lengths, tables, slots, mappings */
 void mla_gen_attention(mla_gen *g); /* caches, kv_c, k_pe, q, sink */
+void mla_gen_large(mla_gen *g);     /* real inputs, repeated */
 void mla_gen_plain(mla_gen *g);     /* weights, rows, parts, caches to copy */
 
 #endif

@@ -4,6 +4,7 @@
 #ifndef MLA_TOOL_COMMANDS_H
 #define MLA_TOOL_COMMANDS_H
 
+int cmd_bench(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_list(int argc, char **argv);

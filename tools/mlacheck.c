@@ -21,6 +21,7 @@ static const char help[] =
     "  gen     write the golden vectors anew, or check them\n"
     "  export  the inputs of cases as files, for programs in any language\n"
     "  verify  judge the outputs that such a program wrote\n"
+    "  bench   how fast a backend is, and what limits it\n"
     "  report  the JSON reports of runs as one page, or as JUnit XML\n"
     "  selftest  judge the judge: every planted fault must be caught\n"
     "  submit  pack a conformance claim, or check one\n"
@@ -40,7 +41,7 @@ static const struct {
     {"run", cmd_run},           {"diff", cmd_diff},     {"list", cmd_list},
     {"show", cmd_show},         {"info", cmd_info},     {"gen", cmd_gen},
     {"report", cmd_report},     {"export", cmd_export}, {"verify", cmd_verify},
-    {"selftest", cmd_selftest}, {"submit", cmd_submit}};
+    {"selftest", cmd_selftest}, {"submit", cmd_submit}, {"bench", cmd_bench}};
 
 /* What was printed must have arrived; a full disk is no success. */
 static int flushed(int code) {

@@ -1,0 +1,118 @@
+/*
+ * bench_sweeps.c - what is measured when nobody says what.
+ */
+#include <string.h>
+
+#include "bench.h"
+
+static const char *const decode[] = {
+    "decode:bf16:b1,h1,q1,page64,len=4096",
+    "decode:bf16:b1,h4,q1,page64,len=4096",
+    "decode:bf16:b1,h8,q1,page64,len=4096",
+    "decode:bf16:b1,h16,q1,page64,len=1024",
+    "decode:bf16:b1,h16,q1,page64,len=4096",
+    "decode:bf16:b1,h16,q1,page64,len=16384",
+    "decode:f16:b1,h16,q1,page64,len=4096",
+    "decode:f32:b1,h16,q1,page64,len=4096",
+    "decode:bf16:b1,h64,q1,page64,len=4096",
+    "decode:bf16:b1,h128,q1,page64,len=1024",
+    "decode:bf16:b1,h128,q1,page64,len=4096",
+    "decode:bf16:b1,h128,q1,page64,len=16384",
+    "decode:f16:b1,h128,q1,page64,len=4096",
+    "decode:f32:b1,h128,q1,page64,len=4096",
+    "decode:bf16:b4,h16,q1,page64,len=1+17+100+5000",
+    NULL};
+
+#define LENGTHS(head)                         \
+  "decode:bf16:" head ",page64,len=1024",     \
+      "decode:bf16:" head ",page64,len=4096", \
+      "decode:bf16:" head ",page64,len=8192", \
+      "decode:bf16:" head ",page64,len=32768"
+#define BATCHES(rest)                                             \
+  LENGTHS("b1," rest), LENGTHS("b8," rest), LENGTHS("b32," rest), \
+      LENGTHS("b128," rest)
+static const char *const batches[] = {BATCHES("h16,q1"),
+                                      BATCHES("h16,q2"),
+                                      BATCHES("h64,q1"),
+                                      BATCHES("h64,q2"),
+                                      BATCHES("h128,q1"),
+                                      BATCHES("h128,q2"),
+                                      NULL};
+
+static const char *const lengths[] = {
+    "decode:bf16:b1,h128,q1,page64,len=1024",
+    "decode:bf16:b1,h128,q1,page64,len=4096",
+    "decode:bf16:b1,h128,q1,page64,len=16384",
+    "decode:bf16:b1,h128,q1,page64,len=65536",
+    "decode:bf16:b1,h128,q1,page64,len=131072",
+    NULL};
+
+static const char *const prefill[] = {"prefill:bf16:b1,h16,q=1024,page64",
+                                      "prefill:bf16:b1,h16,q=4096,page64",
+                                      "prefill:bf16:b1,h128,q=1024,page64",
+                                      "prefill:bf16:b1,h128,q=4096,page64",
+                                      "prefill:bf16:b1,h128,q=8192,page64",
+                                      "prefill:f32:b1,h16,q=1024,page64",
+                                      NULL};
+
+static const char *const sparse[] = {
+    "decode:bf16:b1,h128,q1,page64,len=32768,topk=2048",
+    "decode:bf16:b32,h128,q1,page64,len=32768,topk=2048",
+    "decode:fp8_ds_mla:b1,h64,q1,page64,len=32768,topk=2048",
+    "decode:fp8_ds_mla:b32,h64,q1,page64,len=32768,topk=2048",
+    "decode:fp8_ds_mla:b1,h128,q1,page64,len=32768,topk=2048",
+    "decode:fp8_ds_mla:b8,h128,q1,page64,len=32768,topk=2048",
+    "decode:fp8_ds_mla:b32,h128,q1,page64,len=32768,topk=2048",
+    "decode:fp8_ds_mla:b128,h128,q1,page64,len=32768,topk=2048",
+    NULL};
+
+static const char *const formats[] = {
+    "decode:f32:b1,h128,q1,page64,len=4096",
+    "decode:f16:b1,h128,q1,page64,len=4096",
+    "decode:bf16:b1,h128,q1,page64,len=4096",
+    "decode:fp8_e4m3:b1,h128,q1,page64,len=4096",
+    "decode:fp8_ds_mla:b1,h128,q1,page64,len=4096",
+    "decode:fp8_token:b1,h128,q1,page64,len=4096",
+    "decode:int8_token:b1,h16,q1,page64,len=4096",
+    "decode:int8_token:b1,h128,q1,page64,len=4096",
+    "decode:int4_token:b1,h128,q1,page64,len=4096",
+    NULL};
+
+static const char *const memory[] = {"kv_write:bf16:n16384,page64,nb512",
+                                     "kv_write:fp8_ds_mla:n16384,page64,nb512",
+                                     "kv_read:bf16:b4,page64,len=16384",
+                                     "kv_copy:bf16:nb1024,nbs1024,copies1024",
+                                     "merge:f32:n128,h128,s8,v512",
+                                     "merge:bf16:n128,h128,s8,v512",
+                                     NULL};
+
+static const char *const products[] = {"matmul:bf16:m1,n7168,k2048",
+                                       "matmul:bf16:m128,n7168,k2048",
+                                       "matmul:bf16:m4096,n7168,k2048",
+                                       "matmul:f32:m1024,n4096,k1536",
+                                       "q_absorb:bf16:n128,h128",
+                                       "v_expand:bf16:n128,h128",
+                                       NULL};
+
+static const bench_sweep sweeps[] = {
+    {"decode", "one request, few heads to many", decode},
+    {"batches", "heads x queries x batch x length, dense bf16", batches},
+    {"lengths", "128 heads, 1k to 128k keys", lengths},
+    {"prefill", "causal, keys 192 wide, values 128", prefill},
+    {"sparse", "2048 listed entries a row", sparse},
+    {"formats", "every kind of cache", formats},
+    {"memory", "what only moves data", memory},
+    {"products", "the layer's products", products},
+};
+
+const bench_sweep *bench_sweep_at(int i) {
+  int count = (int)(sizeof sweeps / sizeof sweeps[0]);
+  return i >= 0 && i < count ? &sweeps[i] : NULL;
+}
+
+const bench_sweep *bench_sweep_named(const char *name) {
+  const bench_sweep *s;
+  for (int i = 0; (s = bench_sweep_at(i)) != NULL; i++)
+    if (strcmp(s->name, name) == 0) return s;
+  return NULL;
+}

@@ -1,0 +1,214 @@
+/*
+ * cmd_bench.c - mlacheck bench.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "commands.h"
+#include "options.h"
+#include "report_model.h"
+#include "target.h"
+
+static const char help[] =
+    "mlacheck bench - how fast a backend is, and what limits it\n"
+    "\n"
+    "usage: mlacheck bench [OPTIONS]\n"
+    "\n"
+    "whom\n"
+    "  --backend NAME, --plugin PATH, --device N, --options \"k=v\",\n"
+    "  --cpu-mask LEVEL   as in run\n"
+    "on what (default: --sweep decode)\n"
+    "  --sweep NAME...    cases that belong together; --sweeps lists them\n"
+    "  --case ID...       single cases (list --keys says how they are "
+    "written)\n"
+    "how\n"
+    "  --milliseconds N   measure each case for about as long (default: 500)\n"
+    "  --rotate N         walk through N MiB of cache before a page comes "
+    "again\n"
+    "                     (default: 400 on devices, 0 on the host)\n"
+    "  --json FILE        also write JSON (-: to stdout only)\n"
+    "  --csv FILE         also write CSV\n"
+    "  --html FILE        also write a page with the roofline\n"
+    "\n"
+    "Each case is judged before it is measured, on a sample of rows: a wrong\n"
+    "answer gets no time. The peaks are measured in the same run. A call's\n"
+    "GFLOP are those of a plain implementation, its GB what it must move at\n"
+    "least. The share is of whichever limit is nearer. On the host with one\n"
+    "thread (--options threads=1) processor time counts.\n"
+    "\n"
+    "exit codes: 0 all measured that is supported, 1 a wrong answer, 2 usage,\n"
+    "3 environment, 77 nothing was supported\n";
+
+typedef struct bench_options {
+  target target;
+  text_list sweeps, cases;
+  uint64_t milliseconds, rotate;
+  const char *json, *csv, *html;
+  int list, help;
+} bench_options;
+
+#define BY_DEFAULT UINT64_MAX
+
+static int read_options(int argc, char **argv, bench_options *o) {
+  memset(o, 0, sizeof *o);
+  o->milliseconds = 500;
+  o->rotate = BY_DEFAULT;
+  const option table[] = {
+      {"--backend", OPTION_TEXT, &o->target.backend},
+      {"--plugin", OPTION_TEXT, &o->target.plugin},
+      {"--device", OPTION_COUNT, &o->target.index},
+      {"--options", OPTION_TEXT, &o->target.options},
+      {"--cpu-mask", OPTION_TEXT, &o->target.cpu_mask},
+      {"--sweep", OPTION_LIST, &o->sweeps},
+      {"--case", OPTION_LIST, &o->cases},
+      {"--milliseconds", OPTION_COUNT, &o->milliseconds},
+      {"--rotate", OPTION_COUNT, &o->rotate},
+      {"--json", OPTION_TEXT, &o->json},
+      {"--csv", OPTION_TEXT, &o->csv},
+      {"--html", OPTION_TEXT, &o->html},
+      {"--sweeps", OPTION_FLAG, &o->list},
+      {"--help", OPTION_FLAG, &o->help},
+      {"-h", OPTION_FLAG, &o->help},
+      {NULL, 0, NULL},
+  };
+  return options_read("bench", argc, argv, table, NULL);
+}
+
+static int list_sweeps(void) {
+  const bench_sweep *s;
+  for (int i = 0; (s = bench_sweep_at(i)) != NULL; i++) {
+    int cases = 0;
+    while (s->cases[cases]) cases++;
+    printf("%-10s %3d cases  %s\n", s->name, cases, s->title);
+  }
+  return EXIT_SATISFIED;
+}
+
+/* ------------------------------------------------------------------ cases */
+
+typedef struct case_list {
+  const char **id;
+  int count;
+} case_list;
+
+static int add(case_list *l, const char *id) {
+  const char **more =
+      realloc((void *)l->id, (size_t)(l->count + 1) * sizeof *l->id);
+  if (!more) return 0;
+  l->id = more;
+  l->id[l->count++] = id;
+  return 1;
+}
+
+static int add_sweep(case_list *l, const char *name) {
+  const bench_sweep *s = bench_sweep_named(name);
+  if (!s) {
+    usage_error("bench", "\"%s\" is no sweep (--sweeps lists them)", name);
+    return 0;
+  }
+  for (int i = 0; s->cases[i]; i++)
+    if (!add(l, s->cases[i])) return 0;
+  return 1;
+}
+
+static int list_cases(const bench_options *o, case_list *l) {
+  int ok = 1;
+  for (int32_t i = 0; i < o->cases.count && ok; i++)
+    ok = add(l, o->cases.value[i]);
+  for (int32_t i = 0; i < o->sweeps.count && ok; i++)
+    ok = add_sweep(l, o->sweeps.value[i]);
+  if (!o->cases.count && !o->sweeps.count && ok) ok = add_sweep(l, "decode");
+  return ok;
+}
+
+/* ------------------------------------------------------------ the machine */
+
+static int threads_of(const char *options) {
+  static const char key[] = "threads=";
+  const char *at = options ? strstr(options, key) : NULL;
+  int named = at ? atoi(at + sizeof key - 1) : 0;
+  return named > 0 ? named : peak_threads();
+}
+
+static void look(const bench_options *o, const bench_how *how, int on_device,
+                 mla_device_info *info, bench_run *run) {
+  const mla_backend *b = mla_device_backend(o->target.device);
+  memset(info, 0, sizeof *info);
+  info->size = (uint32_t)sizeof *info;
+  mla_device_describe(o->target.device, info, NULL);
+  run->backend = b->name;
+  run->version = b->version ? b->version : "";
+  run->device = info->name;
+  run->arch = info->arch;
+  if (on_device) {
+    peaks_of_device(o->target.device, how, &run->peak);
+    return;
+  }
+  run->threads = how->threads;
+  peaks_of_host(run->threads, &run->peak);
+}
+
+static int exit_code(const bench_run *run) {
+  int timed = 0, wrong = 0, error = 0;
+  for (int i = 0; i < run->count; i++) {
+    timed += run->result[i].state == BENCH_TIMED;
+    wrong += run->result[i].state == BENCH_WRONG;
+    error += run->result[i].state == BENCH_ERROR;
+  }
+  if (wrong) return EXIT_FAILED;
+  if (error) return EXIT_ENVIRONMENT;
+  return timed ? EXIT_SATISFIED : EXIT_NOTHING;
+}
+
+static int write_files(const bench_options *o, const bench_run *run) {
+  int ok = 1;
+  if (o->json) ok &= report_file_write("bench", o->json, bench_json(run));
+  if (o->csv) ok &= report_file_write("bench", o->csv, bench_csv(run));
+  if (o->html) ok &= report_file_write("bench", o->html, bench_html(run));
+  return ok;
+}
+
+static int measure(const bench_options *o, const case_list *list) {
+  int on_device = mla_device_backend(o->target.device)->mem_alloc != NULL;
+  int text = !o->json || strcmp(o->json, "-") != 0;
+  uint64_t rotate = o->rotate;
+  if (rotate == BY_DEFAULT) rotate = on_device ? 400 : 0;
+  const bench_how how = {(double)o->milliseconds * 1e-3,
+                         (int64_t)rotate * 1024 * 1024,
+                         on_device ? 0 : threads_of(o->target.options)};
+  mla_device_info info;
+  bench_run run;
+  memset(&run, 0, sizeof run);
+  run.result = calloc((size_t)list->count, sizeof *run.result);
+  if (!run.result) return EXIT_ENVIRONMENT;
+  look(o, &how, on_device, &info, &run);
+  if (text) bench_print_begin(&run);
+  for (int i = 0; i < list->count; i++) {
+    bench_case(o->target.device, list->id[i], &how, &run.result[i]);
+    run.count = i + 1;
+    if (text) bench_print_result(&run, &run.result[i]);
+  }
+  int code = exit_code(&run);
+  if (!write_files(o, &run)) code = EXIT_ENVIRONMENT;
+  for (int i = 0; i < run.count; i++) free(run.result[i].id);
+  free(run.result);
+  return code;
+}
+
+int cmd_bench(int argc, char **argv) {
+  bench_options o;
+  case_list list = {NULL, 0};
+  if (!read_options(argc, argv, &o)) return EXIT_USAGE;
+  if (o.help) return fputs(help, stdout), EXIT_SATISFIED;
+  if (o.list) return list_sweeps();
+  if (o.rotate != BY_DEFAULT && o.rotate > (uint64_t)1 << 30)
+    return usage_error("bench", "--rotate is above 2^30");
+  int code = list_cases(&o, &list) ? EXIT_SATISFIED : EXIT_USAGE;
+  if (code == EXIT_SATISFIED) code = target_open("bench", &o.target);
+  if (code == EXIT_SATISFIED) code = measure(&o, &list);
+  target_close(&o.target);
+  free((void *)list.id);
+  return code;
+}
