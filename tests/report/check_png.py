@@ -19,12 +19,17 @@ def paeth(a, b, c):
 
 
 def unfilter(kind, line, above, step):
-    for i in range(len(line)):
-        a = line[i - step] if i >= step else 0
-        b = above[i]
-        c = above[i - step] if i >= step else 0
-        line[i] = (line[i] + (0, a, b, (a + b) // 2,
-                              paeth(a, b, c))[kind]) & 255
+    if kind == 2:
+        return bytearray((x + y) & 255 for x, y in zip(line, above))
+    for i in range(len(line) if kind else 0):
+        left = line[i - step] if i >= step else 0
+        if kind == 1:
+            guess = left
+        elif kind == 3:
+            guess = (left + above[i]) // 2
+        else:
+            guess = paeth(left, above[i], above[i - step] if i >= step else 0)
+        line[i] = (line[i] + guess) & 255
     return line
 
 

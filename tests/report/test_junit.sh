@@ -22,6 +22,18 @@ holds() {
     "$python" -B "$source/tests/report/check_junit.py" "$work/$1.xml" \
       "$work/$1.json" || fail "$1.xml is not the report"
 }
+# Few cases, fixed here: profiles grow.
+cat >"$work/few.txt" <<'X'
+merge:f32:n5,h3,s2
+merge:f32:n4,h3,s3,v128,empty=first
+merge:bf16:n5,h8,s7,empty=some
+merge:f16:n4,h3,s2,v128,empty=all
+merge:f32:n3,h3,s3,v40!limits.parts=0
+kv_copy:bf16:nb4,copies2,page16,l64,r8
+kv_write:bf16:n8,page4,nb3,l64,r8
+decode:f32:b2,h3,q1,page16,len=17+5,l64,r8
+X
+
 judge() { # CODE NAME WORDS...
   code=$1
   name=$2
@@ -32,14 +44,16 @@ judge() { # CODE NAME WORDS...
 }
 one='decode:bf16:b3,h4,q=2+0+1,page16,len=20+3+9,l64,r8'
 
-judge 0 passes --backend ref --only merge
+judge 0 passes --backend ref --profile "$work/few.txt"
 lacks out '<testsuites'
 grep -q 'classname="ref.merge.bf16"' "$work/passes.xml" || fail 'no class names'
-judge 1 value --plugin "$plugin" --options fault=value --only merge kv_copy
+judge 1 value --plugin "$plugin" --options fault=value --profile \
+  "$work/few.txt"
 grep -q '<failure message=' "$work/value.xml" || fail 'no failure'
 grep -q '  rerun  mlacheck run --plugin' "$work/value.xml" || fail 'no rerun'
 # what a claim requires is a failure, what may be missing is skipped
-judge 1 nothing --plugin "$plugin" --options fault=nothing --only merge
+judge 1 nothing --plugin "$plugin" --options fault=nothing --profile \
+  "$work/few.txt"
 grep -q 'type="UNSUPPORTED"' "$work/nothing.xml" || fail 'absence passes'
 # nothing was judged: no case fails, and yet it is red
 judge 77 absent --plugin "$plugin" --options fault=nothing --case "$one"
@@ -49,8 +63,8 @@ grep -q '<failure message="nothing was judged"' "$work/absent.xml" ||
   fail 'a run of nothing is green'
 judge 77 empty --backend ref --only nobody
 # a death is one failure, with its signal
-judge 1 crash --plugin "$plugin" --options fault=crash-merge --only merge:f16 \
-  kv_copy:f16
+judge 1 crash --plugin "$plugin" --options fault=crash-merge --profile \
+  "$work/few.txt" --only merge:f16 kv_copy
 grep -q '"died":.*"signal"' "$work/crash.json" || fail 'no death in the report'
 grep -q 'signal' "$work/crash.xml" || fail 'no death in JUnit'
 if [ -n "$python" ]; then
@@ -62,7 +76,7 @@ judge 1 vectors --plugin "$plugin" --options fault=value --vectors \
   "$source/golden/v1/merge_f32.json" \
   "$source/golden/external/tiny_noq.safetensors"
 # the same run, the same bytes; and to stdout
-expect 0 run --backend ref --only merge --junit -
+expect 0 run --backend ref --profile "$work/few.txt" --junit -
 cmp -s "$work/out" "$work/passes.xml" || fail 'two runs differ'
 expect 2 run --backend ref --only merge --junit - --json -
 expect 3 run --backend ref --only merge --junit "$work/no/such/place.xml"

@@ -16,7 +16,8 @@ except ImportError:
     print("skipped: no pseudo-terminals here")
     sys.exit(77)
 
-WORDS = ["run", "--backend", "ref", "--only", "merge", "kv_copy", "kv_read"]
+CASES = [f"merge:f32:n{n},h3,s2" for n in range(1, 12)]
+WORDS = ["run", "--backend", "ref", "--case", *CASES]
 BAR = re.compile(rb"\r\x1b\[K\[([#-]{20})\] +(\d+)/(\d+)")
 
 
