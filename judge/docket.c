@@ -309,6 +309,11 @@ void mla_docket_judge(const mla_docket *d, int32_t i, mla_device *device,
   } else {
     int bad = status == MLA_INVALID_ARGUMENT;
     r->verdict.kind = bad ? MLA_VERDICT_BAD_VECTOR : MLA_VERDICT_ERROR;
+    /* Nothing that a backend could do about it. */
+    if (status == MLA_UNSUPPORTED) {
+      r->verdict.kind = MLA_VERDICT_UNSUPPORTED;
+      r->verdict.excused = 1;
+    }
     snprintf(r->verdict.reason, sizeof r->verdict.reason, "%s", err.message);
   }
   mla_vector_free(&v);

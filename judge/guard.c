@@ -150,6 +150,17 @@ void mla_zone_lock(mla_zone *z, int locked) {
            locked ? PROT_READ : PROT_READ | PROT_WRITE);
 }
 
+void *mla_lazy_take(uint64_t bytes) {
+  if (bytes > SIZE_MAX / 2) return NULL;
+  void *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? NULL : memory;
+}
+
+void mla_lazy_give(void *memory, uint64_t bytes) {
+  if (memory) munmap(memory, (size_t)bytes);
+}
+
 /* -------------------------------------------------------------- listening */
 
 static void (*listener)(const mla_touch *touch);
@@ -205,6 +216,15 @@ void mla_zone_give(mla_zone *z) {
 void mla_zone_lock(mla_zone *z, int locked) {
   (void)z;
   (void)locked;
+}
+
+void *mla_lazy_take(uint64_t bytes) {
+  return bytes > SIZE_MAX / 2 ? NULL : calloc((size_t)bytes, 1);
+}
+
+void mla_lazy_give(void *memory, uint64_t bytes) {
+  (void)bytes;
+  free(memory);
 }
 
 void mla_guard_listen(void (*told)(const mla_touch *touch)) {

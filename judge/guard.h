@@ -54,6 +54,10 @@ void mla_zone_lock(mla_zone *zone, int locked);
  */
 void mla_guard_listen(void (*told)(const mla_touch *touch));
 
+/* Zeroed bytes that take room only where they are touched; NULL: none. */
+void *mla_lazy_take(uint64_t bytes);
+void mla_lazy_give(void *memory, uint64_t bytes);
+
 /* "memory behind block_table was touched, 1 byte past its end" */
 int mla_touch_print(const mla_touch *touch, const char *verb, char *text,
                     size_t size);

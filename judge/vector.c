@@ -8,6 +8,7 @@
 
 #include "dtype.h"
 #include "error.h"
+#include "guard.h"
 #include "tensor.h"
 
 void mla_vector_init(mla_vector *v) {
@@ -17,11 +18,28 @@ void mla_vector_init(mla_vector *v) {
   memset(v->alias, -1, sizeof v->alias);
 }
 
+static void free_slot(mla_vector *v, int s) {
+  if (v->alias[s] >= 0) return;
+  if (v->lazy[s])
+    mla_lazy_give(v->tensor[s].data, v->lazy[s]);
+  else
+    free(v->tensor[s].data);
+}
+
 void mla_vector_free(mla_vector *v) {
-  for (int s = 0; s < MLA_T_COUNT; s++)
-    if (v->alias[s] < 0) free(v->tensor[s].data);
+  for (int s = 0; s < MLA_T_COUNT; s++) free_slot(v, s);
   free(v->id);
   mla_vector_init(v);
+}
+
+#define VAST ((uint64_t)1 << 28) /* bytes: with gaps that nobody touches */
+
+/* Zeroed, and a pointer even when empty. */
+static void *take_bytes(mla_vector *v, int32_t slot, uint64_t extent) {
+  if (extent < VAST) return calloc((size_t)extent + 64, 1);
+  void *memory = mla_lazy_take(extent + 64);
+  if (memory) v->lazy[slot] = extent + 64;
+  return memory;
 }
 
 static mla_status alloc_slot(mla_vector *v, const mla_slot_spec *spec,
@@ -33,10 +51,13 @@ static mla_status alloc_slot(mla_vector *v, const mla_slot_spec *spec,
   if (spec->role == MLA_ROLE_OUT) v->compare[spec->slot] = MLA_COMPARE_BUDGET;
   if (spec->role == MLA_ROLE_INOUT) v->compare[spec->slot] = MLA_COMPARE_BYTES;
   if (t->data || v->alias[spec->slot] >= 0) return MLA_OK;
+  if (sizeof(void *) < 8 && extent > INT32_MAX / 2)
+    return mla_fail(err, MLA_UNSUPPORTED, name,
+                    "%s has more bytes than this machine has addresses", name);
   if (extent < 0 || (uint64_t)extent > SIZE_MAX - 64)
     return mla_fail(err, MLA_INVALID_ARGUMENT, name,
                     "%s is larger than memory can be", name);
-  t->data = calloc((size_t)extent + 64, 1); /* a pointer even when empty */
+  t->data = take_bytes(v, spec->slot, (uint64_t)extent);
   if (t->data) return MLA_OK;
   return mla_fail(err, MLA_OUT_OF_MEMORY, name, "no %lld bytes for %s",
                   (long long)extent, name);

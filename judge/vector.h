@@ -46,6 +46,7 @@ typedef struct mla_vector {
   int8_t role[MLA_T_COUNT];       /* mla_role; 0: absent */
   int8_t alias[MLA_T_COUNT];      /* the slot whose memory it is, or -1 */
   int8_t compare[MLA_T_COUNT];    /* mla_compare, of outputs */
+  uint64_t lazy[MLA_T_COUNT];     /* bytes, when data is mla_lazy_take's */
   int hints;                      /* give host lengths to query and plan */
   mla_stored stored[MLA_T_COUNT];
   int stored_exactly;      /* expected values are our reference's own */
@@ -60,7 +61,7 @@ void mla_vector_free(mla_vector *v);
  * Shapes and strides of every slot of v->problem must be in v->tensor; takes
  * memory for each (zeroed) unless it has some or is an alias. The judge
  * compares outputs by `compare` as set here: BYTES for tensors written in
- * part, BUDGET for the rest.
+ * part, BUDGET for the rest. MLA_UNSUPPORTED: more bytes than addresses.
  */
 mla_status mla_vector_alloc(mla_vector *v, mla_error *err);
 

@@ -74,8 +74,11 @@ void progress_show(const run_state *run) {
   bar[BAR] = '\0';
   say_left(p, left, sizeof left);
   if (p->bad) snprintf(bad, sizeof bad, "  %d failed", (int)p->bad);
-  snprintf(line, sizeof line, "[%s] %3d/%d%s%s  %s", bar, (int)run->done,
-           (int)count, bad, left, mla_docket_at(run->docket, run->done)->id);
+  /* Cut to the line, on purpose. */
+  int n = snprintf(line, sizeof line, "[%s] %3d/%d%s%s  %s", bar,
+                   (int)run->done, (int)count, bad, left,
+                   mla_docket_at(run->docket, run->done)->id);
+  if (n < 0) return;
   fprintf(stderr, "\r\033[K%s", line);
   fflush(stderr);
 }
