@@ -7,6 +7,7 @@
 #include "cpu_attend.h"
 #include "cpu_internal.h"
 #include "cpu_parallel.h"
+#include "cpu_rows.h"
 #include "cpu_schedule.h"
 #include "cpu_tiles.h"
 #include "tensor.h"
@@ -19,6 +20,7 @@ enum { fold_slices = 4 }; /* of a panel's values */
 typedef struct scratch {
   mla_cpu_tile tile;
   mla_cpu_tiles tiles;  /* where a matrix unit serves; k to rows absent */
+  mla_cpu_rows few;     /* where rows walk along the keys; k and v absent */
   float *k, *v;         /* a block; v is k where values are part of keys */
   int64_t k_ld, v_ld;   /* row strides, in floats */
   float *whole, *split; /* parts of all panels: of all splits, of one */
@@ -39,7 +41,8 @@ int mla_cpu_decode_by_tiles(const mla_cpu_context *c) {
   const mla_problem *p = &c->problem;
   return c->table.tile_scores && p->op == MLA_OP_DECODE &&
          p->q_dtype == MLA_BF16 && p->cache_format == MLA_CACHE_BF16 &&
-         !(p->flags & (MLA_SEPARATE_V | MLA_SPARSE)) && p->v_dim % 16 == 0;
+         !(p->flags & (MLA_SEPARATE_V | MLA_SPARSE)) && p->v_dim % 16 == 0 &&
+         !mla_cpu_decode_by_rows(c);
 }
 
 /* ----------------------------------------------------------------- memory */
@@ -67,6 +70,11 @@ static scratch scratch_take(mla_cpu_arena *arena, const mla_cpu_context *c) {
     mla_cpu_tile_take(arena, &s.tile, panels, 0, p->v_dim);
     mla_cpu_tiles_take(arena, &s.tiles, panels, p->head_dim, p->v_dim);
     s.tiles.scale = (float)p->scale;
+  } else if (mla_cpu_decode_by_rows(c)) {
+    mla_cpu_tile_take(arena, &s.tile, panels, 0, p->v_dim);
+    mla_cpu_rows_take(arena, &s.few, panels, p->head_dim);
+    s.tile.width = p->head_dim;
+    s.rows = mla_cpu_take(arena, (uint64_t)p->head_dim, sizeof(float));
   } else {
     mla_cpu_tile_take(arena, &s.tile, panels, p->head_dim, p->v_dim);
     blocks_take(arena, p, &s);
@@ -129,11 +137,33 @@ static void load_tile_queries(const decode *d, const mla_cpu_unit *u,
   }
 }
 
+/* As below, row after row. */
+static void load_few_queries(const decode *d, const mla_cpu_unit *u,
+                             scratch *s) {
+  int type = mla_cpu_type_of(d->q->dtype);
+  int64_t width = s->tile.width;
+  s->tile.panels = (int)mla_cpu_ceil(u->rows, LANES);
+  s->few.rows = u->rows;
+  s->few.k_type = s->few.v_type = mla_cpu_type_of(d->cache->dtype);
+  for (int64_t x = 0; x < s->tile.panels * LANES; x++) {
+    int64_t row = u->row + mla_cpu_min(x, u->rows - 1);
+    int64_t at = mla_at3(d->q, token_of(d, u, row), head_of(d, u, row), 0);
+    s->tile.limit[x] = limit_of(d, u, row);
+    if (x >= u->rows) continue;
+    d->c->table.load[type](s->rows, mla_cpu_at(d->q->data, type, at), width);
+    mla_cpu_rows_query(&s->few, x, s->rows, width, (float)d->c->problem.scale);
+  }
+}
+
 /* A panel's queries, and how far each sees. Lanes without a row are copies of
    the last one that has: they change neither what is skipped nor masked. */
 static void load_queries(const decode *d, const mla_cpu_unit *u, scratch *s) {
   if (s->tiles.queries) {
     load_tile_queries(d, u, s);
+    return;
+  }
+  if (s->few.q) {
+    load_few_queries(d, u, s);
     return;
   }
   int type = mla_cpu_type_of(d->q->dtype);
@@ -248,6 +278,26 @@ static void attend_key_tiles(const decode *d, const mla_cpu_unit *u,
   }
 }
 
+/* As below, with keys read where they lie. */
+static void attend_key_rows(const decode *d, const mla_cpu_unit *u,
+                            int64_t first, int64_t last, scratch *s) {
+  mla_cpu_rows_block b;
+  key_range now = {d, u, 0, 0}, next = {d, u, 0, 0};
+  b.ahead = fetch_keys;
+  b.ahead_state = &next;
+  for (; first < last; first += MLA_CPU_BLOCK) {
+    now.first = b.first = first;
+    now.n = b.n = (int)mla_cpu_min(MLA_CPU_BLOCK, last - first);
+    next.first = first + b.n;
+    next.n = (int)mla_cpu_min(MLA_CPU_BLOCK, last - next.first);
+    for (int j = 0; j < b.n; j++) {
+      b.k[j] = key_at(&now, d->cache, j);
+      b.v[j] = d->v_cache ? key_at(&now, d->v_cache, j) : b.k[j];
+    }
+    mla_cpu_rows_attend(&d->c->table, &s->tile, &s->few, &b);
+  }
+}
+
 /* Feeds keys first .. last - 1 to the tile's parts. */
 static void attend_keys(const decode *d, const mla_cpu_unit *u, int64_t first,
                         int64_t last, scratch *s) {
@@ -285,11 +335,29 @@ static void attend_split(const decode *d, const mla_cpu_unit *u, int64_t k,
   end = mla_cpu_min((k + 1) * keys, end);
   if (s->tiles.queries)
     attend_key_tiles(d, u, k * keys, end, s);
+  else if (s->few.q)
+    attend_key_rows(d, u, k * keys, end, s);
   else
     attend_keys(d, u, k * keys, end, s);
 }
 
 /* ------------------------------------------------------------------ tasks */
+
+static void fold_panel(const decode *d, mla_cpu_part part, mla_cpu_part other) {
+  if (mla_cpu_decode_by_rows(d->c))
+    mla_cpu_rows_fold(d->c->problem.v_dim, part, other);
+  else
+    mla_cpu_part_fold(&d->c->table, d->c->problem.v_dim, part, other);
+}
+
+static void write_panel(const decode *d, const mla_cpu_unit *u, int panel,
+                        mla_cpu_part part, scratch *s) {
+  if (s->few.q)
+    part = mla_cpu_rows_turn(
+        &s->tile, mla_cpu_type_of(d->cache->dtype),
+        (int)mla_cpu_min(LANES, u->rows - (int64_t)panel * LANES), part);
+  write_rows(d, u, panel, part, 0, s->tile.v_dim, s->line);
+}
 
 static void attend_whole(const decode *d, const mla_cpu_unit *u, scratch *s) {
   int64_t v_dim = s->tile.v_dim, floats = mla_cpu_part_floats(v_dim);
@@ -298,13 +366,11 @@ static void attend_whole(const decode *d, const mla_cpu_unit *u, scratch *s) {
   for (int64_t k = 1; k < splits; k++) {
     attend_split(d, u, k, s->split, s);
     for (int p = 0; p < s->tile.panels; p++)
-      mla_cpu_part_fold(&d->c->table, v_dim,
-                        mla_cpu_part_at(s->whole + p * floats, v_dim),
-                        mla_cpu_part_at(s->split + p * floats, v_dim));
+      fold_panel(d, mla_cpu_part_at(s->whole + p * floats, v_dim),
+                 mla_cpu_part_at(s->split + p * floats, v_dim));
   }
   for (int p = 0; p < s->tile.panels; p++)
-    write_rows(d, u, p, mla_cpu_part_at(s->whole + p * floats, v_dim), 0, v_dim,
-               s->line);
+    write_panel(d, u, p, mla_cpu_part_at(s->whole + p * floats, v_dim), s);
 }
 
 static float *slot_of(const decode *d, const mla_cpu_unit *u, int64_t split,
@@ -325,6 +391,17 @@ static void attend_task(void *state, int64_t index, int thread) {
     attend_split(d, u, w->split, slot_of(d, u, w->split, 0), &s);
 }
 
+/* Few rows: all of a panel at once. */
+static void fold_few(const decode *d, const mla_cpu_unit *u, int panel,
+                     scratch *s) {
+  int64_t v_dim = d->c->problem.v_dim;
+  int64_t splits = mla_cpu_splits(u->length, d->c->limits.num_splits);
+  mla_cpu_part part = mla_cpu_part_at(slot_of(d, u, 0, panel), v_dim);
+  for (int64_t k = 1; k < splits; k++)
+    fold_panel(d, part, mla_cpu_part_at(slot_of(d, u, k, panel), v_dim));
+  write_panel(d, u, panel, part, s);
+}
+
 /*
  * Folds a slice of the parts of one panel of a shared unit, in order. A panel's
  * maximum and denominator are found anew for each slice: few panels and many
@@ -341,6 +418,10 @@ static void fold_task(void *state, int64_t index, int thread) {
   int64_t splits = mla_cpu_splits(u->length, d->c->limits.num_splits);
   scratch s = scratch_of(d, thread);
   if ((int64_t)panel * LANES >= u->rows || count == 0) return;
+  if (s.few.q) {
+    if (first == 0) fold_few(d, u, panel, &s);
+    return;
+  }
   float m[LANES], l[LANES];
   mla_cpu_part part = mla_cpu_part_at(slot_of(d, u, 0, panel), v_dim);
   memcpy(m, part.m, sizeof m);

@@ -67,6 +67,9 @@ extern const mla_cpu_op mla_cpu_op_kv_write, mla_cpu_op_kv_read,
 /* Does a matrix unit do it, with probabilities rounded to bf16? */
 int mla_cpu_decode_by_tiles(const mla_cpu_context *context);
 
+/* Does each row walk along the keys, instead of many lying side by side? */
+int mla_cpu_decode_by_rows(const mla_cpu_context *context);
+
 /* Reasons that several operations give. */
 const char *mla_cpu_refuse_types(const mla_problem *problem, int weights);
 const char *mla_cpu_refuse_cache(const mla_problem *problem);

@@ -74,6 +74,29 @@ typedef void mla_cpu_axpy_fn(int64_t n, float *sum, float weight,
 /* x[i][lane] *= times[lane] for n rows. */
 typedef void mla_cpu_scale_fn(int64_t n, float *x, const float *times);
 
+/* ----------------------------------------------------------- few rows
+ *
+ * Where fewer rows than lanes share their keys, vectors lie along a key's
+ * columns, and keys are read where and as they lie. Rows come 4, 2 or 1 at a
+ * time. Columns of q and acc are in this order: of bf16 and each whole 16
+ * columns, first the even ones, then the odd ones; of other types, as they are.
+ */
+
+/* scores[row][j] = key j x q[row], j < n; q aligned to 32 bytes. */
+typedef void mla_cpu_dots_fn(int64_t n, int64_t k, const void *const *keys,
+                             int rows, const float *const *q,
+                             float *const *scores);
+
+/* acc[row][c] = beta[row] * acc[row][c] + sum over j of weights[row][j] x
+   value j, each sum one chain started at 0. */
+typedef void mla_cpu_mix_fn(int64_t v_dim, int64_t n, const void *const *values,
+                            int rows, const float *const *weights,
+                            const float *beta, float *const *acc);
+
+/* As softmax, for one row of n scores in a room of MLA_CPU_BLOCK; returns
+   beta. */
+typedef float mla_cpu_softmax_row_fn(int64_t n, float *s, float *m, float *l);
+
 /* ------------------------------------------------------- tiles of bf16
  *
  * Where a matrix unit multiplies bf16 into f32, tile by tile of 16 rows and 32

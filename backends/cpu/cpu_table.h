@@ -36,6 +36,9 @@ typedef struct mla_cpu_table {
   mla_cpu_axpy_fn *axpy;
   mla_cpu_fetch_fn *fetch;
   mla_cpu_scale_fn *scale;
+  mla_cpu_softmax_row_fn *softmax_row;
+  mla_cpu_dots_fn *dots[MLA_CPU_TYPES]; /* NULL: rows are lanes */
+  mla_cpu_mix_fn *mix[MLA_CPU_TYPES];   /* as dots */
   mla_cpu_tile_queries_fn *tile_queries;
   mla_cpu_tile_values_fn *tile_values;
   mla_cpu_tile_weights_fn *tile_weights;

@@ -10,6 +10,7 @@
 mla_cpu_softmax_fn mla_softmax_f32_avx2;
 mla_cpu_softcap_fn mla_softcap_f32_avx2;
 mla_cpu_fold_fn mla_fold_f32_avx2;
+mla_cpu_softmax_row_fn mla_softmax_row_f32_avx2;
 
 #define LANES MLA_CPU_LANES
 
@@ -97,4 +98,39 @@ void mla_softcap_f32_avx2(int64_t n, float *s, float cap) {
 void mla_fold_f32_avx2(int64_t n, float *m, float *l, float *acc,
                        const float *m2, const float *l2, const float *acc2) {
   mla_cpu_fold(n, m, l, acc, m2, l2, acc2);
+}
+
+/* The largest and the sum of eight numbers, in every place. */
+static inline __m256 largest_of(__m256 x) {
+  x = _mm256_max_ps(x, _mm256_permute2f128_ps(x, x, 1));
+  x = _mm256_max_ps(x, _mm256_permute_ps(x, 0x4E));
+  return _mm256_max_ps(x, _mm256_permute_ps(x, 0xB1));
+}
+
+static inline __m256 sum_of(__m256 x) {
+  x = _mm256_add_ps(x, _mm256_permute2f128_ps(x, x, 1));
+  x = _mm256_add_ps(x, _mm256_permute_ps(x, 0x4E));
+  return _mm256_add_ps(x, _mm256_permute_ps(x, 0xB1));
+}
+
+float mla_softmax_row_f32_avx2(int64_t n, float *s, float *m, float *l) {
+  __m256 old = _mm256_set1_ps(*m), top = old, sum = _mm256_setzero_ps();
+  float beta, total;
+  for (int64_t j = n; j % 8; j++)
+    _mm_store_ss(s + j, _mm256_castps256_ps128(nothing()));
+  for (int64_t j = 0; j < n; j += 8)
+    top = _mm256_max_ps(_mm256_load_ps(s + j), top);
+  top = largest_of(top);
+  __m256 unseen = _mm256_cmp_ps(top, nothing(), _CMP_EQ_OQ);
+  __m256 shift = _mm256_andnot_ps(unseen, top);
+  for (int64_t j = 0; j < n; j += 8) {
+    __m256 p = exp_8(_mm256_sub_ps(_mm256_load_ps(s + j), shift));
+    _mm256_store_ps(s + j, p);
+    sum = _mm256_add_ps(sum, p);
+  }
+  beta = _mm256_cvtss_f32(exp_8(_mm256_sub_ps(old, shift)));
+  total = _mm256_cvtss_f32(sum_of(sum));
+  *m = _mm256_cvtss_f32(top);
+  *l = beta * *l + total;
+  return beta;
 }

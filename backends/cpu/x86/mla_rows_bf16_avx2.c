@@ -1,0 +1,25 @@
+/* Few rows against keys of bf16: a 32-bit word holds two, the odd one as its
+   upper half and so an f32 once the even one is masked away. */
+#include <immintrin.h>
+
+#include "cpu_kernels.h"
+#include "half.h"
+
+mla_cpu_dots_fn mla_dots_bf16_avx2;
+mla_cpu_mix_fn mla_mix_bf16_avx2;
+
+static inline void two(const void *row, int64_t i, __m256 *a, __m256 *b) {
+  const uint16_t *at = (const uint16_t *)row + i;
+  __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)at);
+  __m256i odd = _mm256_and_si256(x, _mm256_set1_epi32((int)0xFFFF0000u));
+  *a = _mm256_castsi256_ps(_mm256_slli_epi32(x, 16));
+  *b = _mm256_castsi256_ps(odd);
+}
+
+static inline float one(const void *row, int64_t i) {
+  return mla_bf16_to_f32(((const uint16_t *)row)[i]);
+}
+
+#define DOTS mla_dots_bf16_avx2
+#define MIX mla_mix_bf16_avx2
+#include "rows_avx2.h"

@@ -1,0 +1,120 @@
+/*
+ * rows_avx2.h - dots and mix with AVX2 and FMA, for one type of keys: what
+ * includes it defines
+ *
+ *   static inline void two(const void *row, int64_t i, __m256 *a, __m256 *b)
+ *     columns i .. i + 15, i a multiple of 16, in the order of cpu_kernels.h
+ *   static inline float one(const void *row, int64_t i)
+ *   DOTS, MIX: the names of the two kernels.
+ *
+ * Eight sums are kept in registers whatever the number of rows, and each is
+ * added up in the same order: a row's bits do not depend on how many there are.
+ */
+/* The eight numbers of each of eight registers added up. */
+static inline __m256 sum_8(const __m256 s[8]) {
+  __m256 a =
+      _mm256_hadd_ps(_mm256_hadd_ps(s[0], s[1]), _mm256_hadd_ps(s[2], s[3]));
+  __m256 b =
+      _mm256_hadd_ps(_mm256_hadd_ps(s[4], s[5]), _mm256_hadd_ps(s[6], s[7]));
+  return _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20),
+                       _mm256_permute2f128_ps(a, b, 0x31));
+}
+
+/* sum[i * keys + j]: row i of q times key j; rows * keys is 8. */
+static inline void dots_8(int64_t k, const void *const *key, int keys,
+                          const float *const *q, int rows, float *sum) {
+  __m256 s[8];
+  for (int i = 0; i < 8; i++) s[i] = _mm256_setzero_ps();
+  for (int64_t c = 0; c + 16 <= k; c += 16)
+    for (int j = 0; j < keys; j++) {
+      __m256 a, b;
+      two(key[j], c, &a, &b);
+      for (int i = 0; i < rows; i++) {
+        __m256 *to = &s[i * keys + j];
+        *to = _mm256_fmadd_ps(a, _mm256_load_ps(q[i] + c), *to);
+        *to = _mm256_fmadd_ps(b, _mm256_load_ps(q[i] + c + 8), *to);
+      }
+    }
+  _mm256_storeu_ps(sum, sum_8(s));
+  for (int64_t c = k / 16 * 16; c < k; c++)
+    for (int i = 0; i < 8; i++)
+      sum[i] += one(key[i % keys], c) * q[i / keys][c];
+}
+
+static inline void dots_rows(int64_t n, int64_t k, const void *const *key,
+                             const float *const *q, float *const *scores,
+                             int rows) {
+  int keys = 8 / rows;
+  for (int64_t j = 0; j < n; j += keys) {
+    const void *here[8];
+    float sum[8];
+    for (int x = 0; x < keys; x++) here[x] = key[j + x < n ? j + x : n - 1];
+    dots_8(k, here, keys, q, rows, sum);
+    for (int i = 0; i < rows; i++)
+      for (int x = 0; x < keys && j + x < n; x++)
+        scores[i][j + x] = sum[i * keys + x];
+  }
+}
+
+void DOTS(int64_t n, int64_t k, const void *const *keys, int rows,
+          const float *const *q, float *const *scores) {
+  if (rows == 4)
+    dots_rows(n, k, keys, q, scores, 4);
+  else if (rows == 2)
+    dots_rows(n, k, keys, q, scores, 2);
+  else
+    dots_rows(n, k, keys, q, scores, 1);
+}
+
+/* 16 * groups columns from c on of `rows` rows; rows * groups is 4 or less. */
+static inline void mix_8(int64_t n, const void *const *value, int64_t c,
+                         int groups, const float *const *w, const float *beta,
+                         float *const *acc, int rows) {
+  __m256 s[8];
+  for (int i = 0; i < 2 * groups * rows; i++) s[i] = _mm256_setzero_ps();
+  for (int64_t j = 0; j < n; j++)
+    for (int g = 0; g < groups; g++) {
+      __m256 a, b;
+      two(value[j], c + 16 * g, &a, &b);
+      for (int i = 0; i < rows; i++) {
+        __m256 p = _mm256_broadcast_ss(w[i] + j);
+        __m256 *to = &s[2 * (i * groups + g)];
+        to[0] = _mm256_fmadd_ps(p, a, to[0]);
+        to[1] = _mm256_fmadd_ps(p, b, to[1]);
+      }
+    }
+  for (int i = 0; i < rows; i++)
+    for (int x = 0; x < 2 * groups; x++) {
+      float *to = acc[i] + c + 8 * x;
+      _mm256_storeu_ps(
+          to, _mm256_fmadd_ps(_mm256_set1_ps(beta[i]), _mm256_loadu_ps(to),
+                              s[2 * i * groups + x]));
+    }
+}
+
+static inline void mix_rows(int64_t v_dim, int64_t n, const void *const *value,
+                            const float *const *w, const float *beta,
+                            float *const *acc, int rows) {
+  int64_t c = 0;
+  int groups = 4 / rows;
+  for (; c + 16 * groups <= v_dim; c += 16 * groups)
+    mix_8(n, value, c, groups, w, beta, acc, rows);
+  for (; groups > 1 && c + 16 <= v_dim; c += 16)
+    mix_8(n, value, c, 1, w, beta, acc, rows);
+  for (; c < v_dim; c++)
+    for (int i = 0; i < rows; i++) {
+      float s = 0.0f;
+      for (int64_t j = 0; j < n; j++) s += w[i][j] * one(value[j], c);
+      acc[i][c] = beta[i] * acc[i][c] + s;
+    }
+}
+
+void MIX(int64_t v_dim, int64_t n, const void *const *values, int rows,
+         const float *const *weights, const float *beta, float *const *acc) {
+  if (rows == 4)
+    mix_rows(v_dim, n, values, weights, beta, acc, 4);
+  else if (rows == 2)
+    mix_rows(v_dim, n, values, weights, beta, acc, 2);
+  else
+    mix_rows(v_dim, n, values, weights, beta, acc, 1);
+}
