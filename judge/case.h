@@ -209,6 +209,8 @@ int64_t mla_case_cached(const mla_case *c, int64_t b);
 int64_t mla_case_shared(const mla_case *c, int64_t b);
 /* That request. */
 int64_t mla_case_first(const mla_case *c);
+/* Is it a composition over the backend's operations (composed.h)? */
+int mla_case_composed(const mla_case *c);
 /* Rows of the packed step, tail included; and without it. */
 int64_t mla_case_tokens(const mla_case *c);
 int64_t mla_case_live_tokens(const mla_case *c);

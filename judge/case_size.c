@@ -46,6 +46,10 @@ int64_t mla_case_cached(const mla_case *c, int64_t b) {
   return mla_case_at(c, MLA_K_LEN, b);
 }
 
+int mla_case_composed(const mla_case *c) {
+  return c->num[MLA_K_CASCADE] || c->num[MLA_K_RANKS] || c->num[MLA_K_CHUNKED];
+}
+
 int64_t mla_case_first(const mla_case *c) {
   int64_t b = 0;
   while (b < c->num[MLA_K_REQUESTS] && mla_case_cached(c, b) == 0) b++;

@@ -38,7 +38,8 @@ static int by_order(const void *x, const void *y) {
 static double cost_of(const mla_item *item) {
   mla_case c;
   if (mla_case_parse(item->id, &c, NULL) != MLA_OK || c.edit[0]) return 0;
-  return mla_case_flops(&c);
+  /* What is wrong in a composition is known better from its parts. */
+  return mla_case_flops(&c) + (mla_case_composed(&c) ? 1e18 : 0);
 }
 
 static int hunts_class(const mla_item *item, const char *cls) {

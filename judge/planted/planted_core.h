@@ -55,6 +55,7 @@ typedef struct planted_row {
   int64_t token, head;
   int64_t visible; /* keys the row sees */
   const float *q;
+  int64_t seq; /* decode: keys of its request, seen or not; else 0 */
 } planted_row;
 
 const mla_tensor *planted_arg(const planted_call *c, int slot);
@@ -91,6 +92,10 @@ void planted_gather_row(const planted_call *c, const mla_tensor *cache,
 void planted_attend(const planted_call *c, const planted_row *row,
                     const planted_keys *keys, const planted_range *ranges,
                     int32_t range_count, float *scores);
+
+/* planted_shard.c: decode as if keys were sharded; is key j lost by it? */
+int planted_shard_loses(const planted_call *c, const planted_row *row,
+                        int64_t j);
 
 /* planted_merge.c: parts[S][dv] and natural lses[S] -> out, lse. */
 void planted_combine(const planted_call *c, int32_t parts, int32_t dv,

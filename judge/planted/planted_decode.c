@@ -154,7 +154,7 @@ static void request_rows(decode_state *s, int64_t b, int64_t kv_head,
         seen = n;
       load_query(s, t, h);
       even_ranges(s, seen);
-      planted_row row = {t - shift, h, seen, s->q};
+      planted_row row = {t - shift, h, seen, s->q, seq};
       planted_keys keys = keys_of(s, extra);
       planted_attend(c, &row, &keys, s->ranges, s->parts, s->scores);
     }

@@ -32,7 +32,7 @@ static const planted_class classes[] = {
     {"NONCAUSAL", "all keys asked for, some masked", NULL},
     {"CTX-CHUNK", "context processed in chunks", NULL},
     {"PREFIX", "cache read, copied or continued", NULL},
-    {"CP-SHARD", "keys sharded over ranks", "context parallelism"},
+    {"CP-SHARD", "keys sharded over ranks", NULL},
     {"KV-SCALE", "scales of a quantised cache", "8-bit caches"},
     {"TILE-SCALE", "scales of packed entries", "packed caches"},
     {"FP8-DIALECT", "dialects, NaN and saturation of e4m3", "8-bit caches"},

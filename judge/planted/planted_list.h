@@ -189,6 +189,15 @@
   X(PREFIX_CONTEXT, "prefix-context", "PREFIX", PLANTED_PREFILL,               \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "the cached context is ignored")                                           \
+  X(CP_LOCAL_MASK, "cp-local-mask", "CP-SHARD", PLANTED_DECODE,                \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_COUNTS, 2, 0, 3, 0,                  \
+    "with a shards, bounds of rows are local_len - query_len + row")           \
+  X(CP_INTERLEAVE, "cp-interleave", "CP-SHARD", PLANTED_DECODE,                \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_COUNTS, 2, 0, 4, 0,                  \
+    "with a shards, local lengths ignore that 16 positions go together")       \
+  X(CP_LAST_RANK, "cp-last-rank", "CP-SHARD", PLANTED_DECODE,                  \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_COUNTS, 2, 0, 3, 0,                  \
+    "with a shards, the part of the last is not merged")                       \
   X(ROPE_IGNORED, "rope-ignored", "ROPE-STYLE", PLANTED_ATTEND,                \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "the rope part does not enter the score")                                  \

@@ -140,7 +140,7 @@ mla_status planted_merge(const planted_call *c) {
   mla_status st = outs && lses ? MLA_OK : MLA_OUT_OF_MEMORY;
   for (int64_t n = 0; st == MLA_OK && n < parts->shape[1]; n++)
     for (int64_t h = 0; h < parts->shape[2]; h++) {
-      planted_row row = {n, h, 1, NULL};
+      planted_row row = {n, h, 1, NULL, 0};
       if (!planted_wants(c, n, h)) continue;
       load_parts(c, &row, count, dv, outs, lses);
       planted_combine(c, count, dv, outs, lses, out, &lse);

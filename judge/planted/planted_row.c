@@ -66,6 +66,7 @@ static float weight_of(const planted_call *c, float score, float max) {
 static int times(const planted_call *c, const planted_row *row, int64_t j) {
   if (FAULT(c, TILE_LOST) && j % c->a == c->a - 1 && j + 1 < row->visible)
     return 0;
+  if (planted_shard_loses(c, row, j)) return 0;
   if (FAULT(c, TILE_TWICE) && j > 0 && j % c->a == 0) return 2;
   return 1;
 }

@@ -189,8 +189,7 @@ static const char *const edges[] = {
     "decode:bf16:b2,h4,q4,page16,len=3+64,l64,r16,ranks=2,interleave=16",
     "decode:f32:b1,h2,q1,page16,len=5,l32,r8,ranks=8,interleave=16,sink",
     "prefill:bf16:b2,h16,q=3+1,ctx=200+0,chunk=64,chunked",
-    "prefill:bf16:b3,h2,q=0+2+5,page8,ctx=9+0+31,l64,r16,p32,v16,chunk=8,"
-    "chunked,sink,base2",
+    "prefill:bf16:b3,h2,q=0+2+5,page8,ctx=9+0+31,l64,r16,p32,v16,sink,chunked",
     "prefill:f32:b1,h2,q1,page16,ctx=33,l32,r8,p16,v16,chunk=1,chunked",
     "prefill:f32:b1,h2,q4,page16,ctx=0,l32,r8,p16,v16,chunked",
 };
