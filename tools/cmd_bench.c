@@ -7,6 +7,7 @@
 
 #include "bench.h"
 #include "commands.h"
+#include "model_presets.h"
 #include "options.h"
 #include "report_model.h"
 #include "target.h"
@@ -21,6 +22,7 @@ static const char help[] =
     "  --cpu-mask LEVEL   as in run\n"
     "on what (default: --sweep decode)\n"
     "  --sweep NAME...    cases that belong together; --sweeps lists them\n"
+    "  --model NAME       cases of a model's sizes, as in run\n"
     "  --case ID...       single cases (list --keys says how they are "
     "written)\n"
     "how\n"
@@ -45,7 +47,8 @@ typedef struct bench_options {
   target target;
   text_list sweeps, cases;
   uint64_t milliseconds, rotate;
-  const char *json, *csv, *html;
+  const char *json, *csv, *html, *model;
+  mla_suite suite; /* of the model */
   int list, help;
 } bench_options;
 
@@ -63,6 +66,7 @@ static int read_options(int argc, char **argv, bench_options *o) {
       {"--cpu-mask", OPTION_TEXT, &o->target.cpu_mask},
       {"--sweep", OPTION_LIST, &o->sweeps},
       {"--case", OPTION_LIST, &o->cases},
+      {"--model", OPTION_TEXT, &o->model},
       {"--milliseconds", OPTION_COUNT, &o->milliseconds},
       {"--rotate", OPTION_COUNT, &o->rotate},
       {"--json", OPTION_TEXT, &o->json},
@@ -113,13 +117,24 @@ static int add_sweep(case_list *l, const char *name) {
   return 1;
 }
 
-static int list_cases(const bench_options *o, case_list *l) {
-  int ok = 1;
+static int add_model(bench_options *o, case_list *l) {
+  mla_error err = mla_error_init();
+  if (mla_model_suite(o->model, &o->suite, &err) != MLA_OK) {
+    usage_error("bench", "%s", err.message);
+    return 0;
+  }
+  for (int64_t i = 0; i < o->suite.count; i++)
+    if (!add(l, o->suite.entry[i].id)) return 0;
+  return 1;
+}
+
+static int list_cases(bench_options *o, case_list *l) {
+  int ok = o->model ? add_model(o, l) : 1;
   for (int32_t i = 0; i < o->cases.count && ok; i++)
     ok = add(l, o->cases.value[i]);
   for (int32_t i = 0; i < o->sweeps.count && ok; i++)
     ok = add_sweep(l, o->sweeps.value[i]);
-  if (!o->cases.count && !o->sweeps.count && ok) ok = add_sweep(l, "decode");
+  if (!l->count && ok) ok = add_sweep(l, "decode");
   return ok;
 }
 
@@ -210,5 +225,6 @@ int cmd_bench(int argc, char **argv) {
   if (code == EXIT_SATISFIED) code = measure(&o, &list);
   target_close(&o.target);
   free((void *)list.id);
+  mla_suite_free(&o.suite);
   return code;
 }

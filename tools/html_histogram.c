@@ -31,7 +31,8 @@ static void collect(histogram *h, const cJSON *model) {
     cJSON_ArrayForEach(output, model_member(record, "outputs")) {
       const char *compare = model_text(output, "compare");
       int lse = strcmp(model_text(output, "tensor"), "lse") == 0;
-      if (strcmp(compare, "budget") != 0) continue;
+      if (strcmp(compare, "budget") != 0 && strcmp(compare, "choice") != 0)
+        continue;
       if (model_number(output, "checked") < 1) continue;
       h->count[lse][bin_of(model_real(output, "worst"))]++;
     }
@@ -99,8 +100,8 @@ void html_histogram(text_buffer *b, const cJSON *model) {
            TOP + HEIGHT, BINS * WIDTH, TOP + HEIGHT, (BINS - 1) * WIDTH,
            (BINS - 1) * WIDTH, TOP + HEIGHT);
   text_add(b,
-           "<p class=\"key\"><span class=\"box out\"></span>out and other "
-           "outputs <span class=\"box lse\"></span>lse <span class=\"box "
-           "over\"></span>over the budget: each output of each case, its "
-           "worst error over budget</p>\n");
+           "<p class=\"key\">Each output of each case, by its worst error over "
+           "budget:<span class=\"box out\"></span>out and other outputs<span "
+           "class=\"box lse\"></span>lse<span class=\"box over\"></span>over "
+           "the budget</p>\n");
 }
