@@ -50,6 +50,14 @@ static double wide(const mla_row_sink *rows, int which, int64_t at) {
   return rows->wide[which] ? rows->wide[which][at] : 0;
 }
 
+/* A sink so far above the row that 1 / (1 + e^(sink - lse)) is no f32. */
+static double sunk(const mla_row_sink *rows, const mla_row_terms *t, int64_t at,
+                   const mla_roundoffs *u) {
+  if (!(t->keep < 1 && t->keep > 0)) return 0;
+  double least = u->acc / F32_ROUNDOFF * F32_NORMAL;
+  return least * wide(rows, MLA_WIDE_M, at) / t->keep;
+}
+
 static double out_element(const mla_row_sink *rows, const mla_row_terms *t,
                           int64_t at, int prefill, int32_t dtype,
                           const mla_roundoffs *u) {
@@ -59,7 +67,7 @@ static double out_element(const mla_row_sink *rows, const mla_row_terms *t,
              (wide(rows, MLA_WIDE_B, at) + out * t->keep * t->c);
   x += t->d / 8 * u->acc * wide(rows, MLA_WIDE_F, at) + MU * u->p * a;
   x += 2 * u->acc * root_n * (wide(rows, MLA_WIDE_M, at) + out);
-  x += LAMBDA * u->acc * (t->rise * a + t->sink * out);
+  x += LAMBDA * u->acc * (t->rise * a + t->sink * out) + sunk(rows, t, at, u);
   x += (u->p + mla_unit_roundoff(dtype) + 4 * u->acc) * out + eta(dtype, u);
   x += f16_range(u) * wide(rows, MLA_WIDE_G, at) + underflow(t->n, u);
   if (u->flushes) x += wide(rows, MLA_WIDE_Z, at);

@@ -88,6 +88,8 @@ class Row:
         x += self.depth / 8 * u.acc * f + MU * u.p * a
         x += 2 * u.acc * np.sqrt(self.n) * (m + out)
         x += LAMBDA * u.acc * (out * self.sink + self.rise * a)
+        if 0 < self.keep < 1:
+            x += u.acc / ROUNDOFF["f32"] * NORMAL * m / self.keep
         x += (u.p + ROUNDOFF[dtype] + 4 * u.acc) * out + ETA[dtype]
         x += underflow(self.n, u)
         if u.p == ROUNDOFF["f16"]:
