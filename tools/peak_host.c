@@ -39,8 +39,9 @@ int peak_threads(void) {
 /* ------------------------------------------------------------ multiply-add */
 
 enum { CHAINS = 16, PLAIN = 4, REPEATS = 5 };
-#define ENOUGH 0.02 /* seconds of one measurement; an emulator has them soon \
-                     */
+#define ENOUGH                                                  \
+  0.02 /* seconds of one measurement; an emulator has them soon \
+        */
 
 static float plain_chains(int64_t steps) {
   float s[CHAINS * PLAIN];
