@@ -36,5 +36,6 @@ void digest_products(void);
 void digest_cache(void);
 void digest_formats(void);
 void digest_layer(void);
+void digest_steps(void);
 
 #endif
