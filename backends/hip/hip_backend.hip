@@ -1,11 +1,15 @@
 /*
  * The HIP backend's table: the kernels of common/gpu, compiled for AMD's
- * wave of 64 lanes. With the header of hip_shim/ the same source runs on
- * NVIDIA (there as backend "hip" too).
+ * wave of 64 lanes, and before them those of hip_fast.h on matrix cores. With
+ * the header of hip_shim/ the portable part runs on NVIDIA (there as backend
+ * "hip" too).
  */
 #include <string.h>
 
 #include "gpu_vtable.h"
+#if !defined(__HIP_PLATFORM_NVIDIA__)
+#include "hip_fast.h"
+#endif
 
 #if defined(__HIP_PLATFORM_NVIDIA__)
 static const char *mla_hip_load(void) {
@@ -68,6 +72,8 @@ extern "C" const mla_backend *mla_hip_backend(uint32_t major, uint32_t minor) {
     backend.device_count = device_count;
 #if defined(MLA_GPU_NAMED_ARCH)
     backend.open = open;
+    backend.query = mla_hip_query;
+    backend.run = mla_hip_run;
 #endif
   }
   return &backend;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gpu_port.h"
+#include "hip_mfma.h"
 
 enum { LANES = 256, ORDERS = 8 };
 
@@ -128,6 +129,32 @@ MLA_KERNEL across_waves(float *out, int faulty) {
   FAULT(across_waves)
 }
 
+/* Matrix instructions are of waves of 64; the right twin has none in others. */
+MLA_KERNEL half_a_product(float *out, int faulty) {
+  const mla_u32x2 ones = {0x3f803f80, 0x3f803f80};
+  mla_f32x4 d = {0, 0, 0, 0};
+  if (faulty ? MLA_LANE < 20 : MLA_WAVE == 64)
+    d = MLA_MFMA_16(MLA_BF16, ones, ones, d);
+  FAULT(half_a_product)
+  out[MLA_TID] = d[0];
+}
+
+/* A product as hip_mfma.h says that registers lie; x is A, then B, then D. */
+MLA_KERNEL product(float *x, int unused) {
+  (void)unused;
+  const int n = MLA_LANE % 16, g = MLA_LANE / 16;
+  uint32_t a[4], b[4];
+  for (int j = 0; j < 4; j++) {
+    a[j] = mla_float_to_bf16(x[n * 16 + 4 * g + j]);
+    b[j] = mla_float_to_bf16(x[256 + (4 * g + j) * 16 + n]);
+  }
+  const mla_u32x2 first = {a[0] | a[1] << 16, a[2] | a[3] << 16};
+  const mla_u32x2 second = {b[0] | b[1] << 16, b[2] | b[3] << 16};
+  const mla_f32x4 zero = {0, 0, 0, 0};
+  const mla_f32x4 d = MLA_MFMA_16(MLA_BF16, first, second, zero);
+  for (int r = 0; r < 4; r++) x[512 + (4 * g + r) * 16 + n] = d[r];
+}
+
 struct fault {
   const char *name, *mark;
   void (*kernel)(float *, int);
@@ -159,6 +186,8 @@ static const struct fault faults[] = {
     {"shared memory nobody wrote", "FAULT(unwritten)", unwritten, NULL},
     {"a missing wave synchronisation", "FAULT(within_wave)", within_wave,
      "no barrier between"},
+    {"a matrix instruction in divergent code", "FAULT(half_a_product)",
+     half_a_product, "wave"},
     {"a wave synchronisation for a barrier", "FAULT(across_waves)",
      across_waves, "no barrier between"},
 };
@@ -207,6 +236,29 @@ static int judge(const struct fault &f, int faulty, float *memory) {
   return 0;
 }
 
+/* Small whole numbers, so that every sum is exact; how many of D differ. */
+static int wrong_of_product(bool planted) {
+  float x[768], *memory = NULL;
+  int wrong = 0;
+  for (int i = 0; i < 512; i++) x[i] = (float)(i * 37 % 19 - 9);
+  (void)emuMalloc((void **)&memory, sizeof x);
+  (void)emuMemcpyAsync(memory, x, sizeof x, emuMemcpyHostToDevice, NULL);
+  emu_configure(64, 1);
+  emu_mfma_plant(planted);
+  MLA_LAUNCH(product, dim3(1), dim3(64), 0, NULL, memory, 0);
+  (void)emuMemcpyAsync(x, memory, sizeof x, emuMemcpyDeviceToHost, NULL);
+  if (emuStreamSynchronize(NULL) != emuSuccess) return -1;
+  emu_mfma_plant(false);
+  (void)emuFree(memory);
+  for (int i = 0; i < 256; i++) {
+    float sum = 0;
+    for (int k = 0; k < 16; k++)
+      sum += x[i / 16 * 16 + k] * x[256 + k * 16 + i % 16];
+    wrong += x[512 + i] != sum;
+  }
+  return wrong;
+}
+
 int main() {
   void *memory = NULL;
   int failures = 0, count = 0;
@@ -223,6 +275,10 @@ int main() {
           failures++;
         }
   (void)emuFree(memory);
+  if (wrong_of_product(false) != 0 || wrong_of_product(true) < 100) {
+    printf("emu_faults: the layout of a matrix instruction's D\n");
+    failures++;
+  }
   printf("emu_faults: %d launches, %d judged wrongly\n", count, failures);
   return failures != 0;
 }

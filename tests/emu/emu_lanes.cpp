@@ -326,9 +326,8 @@ void emu_wave_sync(const char *file, int line) {
 }
 
 const emu_payload *emu_gather(const void *give, size_t bytes, const char *kind,
-                              const char *file, int line) {
-  return exchange(give, bytes,
-                  make_site(kind, 0, file, line, __builtin_return_address(0)));
+                              const char *file, int line, const void *pc) {
+  return exchange(give, bytes, make_site(kind, 0, file, line, pc));
 }
 
 void emu_barrier(const char *file, int line) {
@@ -347,6 +346,9 @@ void emu_stop(const char *format, ...) {
 
 int emu_wave_of(int n) {
   return n / wave_width;
+}
+int emu_lanes_of_wave() {
+  return own_wave().count;
 }
 bool emu_is_private(const void *at) {
   const unsigned char *p = static_cast<const unsigned char *>(at);

@@ -59,11 +59,11 @@ void *emu_shared_tile(size_t bytes, size_t alignment, const char *name,
                       const char *file, int line);
 
 /* All lanes give `bytes`; done() sees what the wave gave, by lane. At most
-   EMU_PAYLOAD bytes; `kind` names the operation. */
+   EMU_PAYLOAD bytes; `kind` names the operation, pc where it was called. */
 enum { EMU_PAYLOAD = 64 };
 typedef unsigned char emu_payload[EMU_PAYLOAD];
 const emu_payload *emu_gather(const void *give, size_t bytes, const char *kind,
-                              const char *file, int line);
+                              const char *file, int line, const void *pc);
 
 /* --------------------------------------------- between emulator's files */
 
@@ -79,6 +79,7 @@ struct emu_moment {
 };
 extern emu_moment emu_current;
 int emu_wave_of(int lane);
+int emu_lanes_of_wave(); /* fewer than its width in a block's last */
 /* A stack of a lane, or the arguments of the kernel. */
 bool emu_is_private(const void *at);
 

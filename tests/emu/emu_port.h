@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "emu_lanes.h"
+#include "emu_mfma.h"
 #include "emu_rt.h"
 
 struct dim3 {

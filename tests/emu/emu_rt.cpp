@@ -37,6 +37,10 @@ namespace {
 std::recursive_mutex all;
 typedef std::lock_guard<std::recursive_mutex> lock;
 
+struct {
+  const char *arch;
+  int major, minor;
+} device_name = {"gfx942", 9, 4};
 emu_stream default_stream;
 std::set<emu_stream *> streams = {&default_stream};
 emuError_t last_error = emuSuccess;
@@ -92,6 +96,10 @@ emuError_t run_kernel(const emu_kernel &k) {
 
 }  // namespace
 
+void emu_name_device(const char *arch, int major, int minor) {
+  device_name = {arch, major, minor};
+}
+
 emuError_t emuGetDeviceCount(int *count) {
   *count = 1;
   return emuSuccess;
@@ -102,7 +110,9 @@ emuError_t emuGetDeviceProperties(emuDeviceProp *p, int device) {
   memset(p, 0, sizeof *p);
   snprintf(p->name, sizeof p->name, "lane emulator, waves of %d",
            emu_wave_width());
-  snprintf(p->gcnArchName, sizeof p->gcnArchName, "emulated");
+  snprintf(p->gcnArchName, sizeof p->gcnArchName, "%s", device_name.arch);
+  p->major = device_name.major;
+  p->minor = device_name.minor;
   p->multiProcessorCount = 4;
   p->warpSize = emu_wave_width();
   p->totalGlobalMem =

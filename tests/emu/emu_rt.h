@@ -60,6 +60,8 @@ emuError_t emuEventRecord(emuEvent_t event, emuStream_t stream);
 emuError_t emuEventSynchronize(emuEvent_t event);
 emuError_t emuEventElapsedTime(float *ms, emuEvent_t from, emuEvent_t to);
 
+/* What emuGetDeviceProperties() says it is: "gfx942", 9, 4. */
+void emu_name_device(const char *arch, int major, int minor);
 /* Keeps a copy of the arguments. */
 void emu_enqueue_kernel(const emu_kernel &kernel, emuStream_t stream);
 /* Whether all of it is memory that was allocated and not freed. */

@@ -1,56 +1,85 @@
 /*
- * hip_emu_backend.cpp - the kernels and the host side of common/gpu as the
- * backend "hip-emu", on lanes of a host. Options: wave=32|64;seed=N.
+ * hip_emu_backend.cpp - the kernels and the host side of common/gpu and
+ * backends/hip as the backend "hip-emu", on lanes of a host. Options:
+ * wave=32|64;seed=N;arch=gfx90a|gfx942, and plant=layout for a matrix
+ * instruction gone wrong.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu_vtable.h"
+#include "hip_fast.h"
 
-static struct {
-  int wave;
+typedef struct settings {
+  int wave, is_gfx90a, plant;
   unsigned long long seed;
-  int opened;
-} chosen = {64, 1, 0};
+} settings;
 
-/* "wave=64;seed=7", any of them, in any order. */
-static mla_status read_options(const char *text, int *wave,
-                               unsigned long long *seed, mla_error *err) {
-  while (text && *text) {
-    char *end = NULL;
-    if (strncmp(text, "wave=", 5) == 0)
-      *wave = (int)strtol(text + 5, &end, 10);
-    else if (strncmp(text, "seed=", 5) == 0)
-      *seed = strtoull(text + 5, &end, 10);
-    if (!end || end == text + 5 || (*end && *end != ';') ||
-        (*wave != 32 && *wave != 64))
+static settings chosen = {64, 0, 0, 1};
+static int opened;
+
+/* What follows "name=" where text begins with that, else NULL. */
+static const char *value_of(const char *text, const char *name) {
+  const size_t n = strlen(name);
+  return strncmp(text, name, n) == 0 && text[n] == '=' ? text + n + 1 : NULL;
+}
+
+/* One "name=value"; where it ends, NULL if it is none. */
+static const char *read_option(const char *text, settings *s) {
+  char *end = NULL;
+  const char *v;
+  if ((v = value_of(text, "wave"))) {
+    s->wave = (int)strtol(v, &end, 10);
+    return s->wave == 32 || s->wave == 64 ? end : NULL;
+  }
+  if ((v = value_of(text, "seed"))) {
+    s->seed = strtoull(v, &end, 10);
+    return end == v ? NULL : end;
+  }
+  if ((v = value_of(text, "arch"))) {
+    s->is_gfx90a = strncmp(v, "gfx90a", 6) == 0;
+    return s->is_gfx90a || strncmp(v, "gfx942", 6) == 0 ? v + 6 : NULL;
+  }
+  v = value_of(text, "plant");
+  s->plant = v && strncmp(v, "layout", 6) == 0;
+  return s->plant ? v + 6 : NULL;
+}
+
+static mla_status read_options(const char *text, settings *s, mla_error *err) {
+  for (const char *at = text; at && *at;) {
+    const char *end = read_option(at, s);
+    if (!end || (*end && *end != ';'))
       return mla_fail(err, MLA_INVALID_ARGUMENT, "options",
-                      "options are wave=32|64;seed=N, not '%.60s'", text);
-    text = *end ? end + 1 : end;
+                      "options are wave=32|64;seed=N;arch=gfx90a|gfx942;"
+                      "plant=layout, not '%.60s'",
+                      at);
+    at = *end ? end + 1 : end;
   }
   return MLA_OK;
 }
 
 static mla_status open_lanes(int32_t device, const char *options,
                              mla_handle **handle, mla_error *err) {
-  int wave = 64;
-  unsigned long long seed = 1;
-  mla_status st = read_options(options, &wave, &seed, err);
+  settings wanted = {64, 0, 0, 1};
+  mla_status st = read_options(options, &wanted, err);
   if (st != MLA_OK) return st;
-  if (chosen.opened && wave != chosen.wave)
+  if (opened && wanted.wave != chosen.wave)
     return mla_fail(err, MLA_INVALID_ARGUMENT, "options",
                     "a device with waves of %d is open", chosen.wave);
-  chosen.wave = wave;
-  chosen.seed = seed;
-  emu_configure(wave, seed);
+  chosen = wanted;
+  emu_configure(chosen.wave, chosen.seed);
+  emu_name_device(chosen.is_gfx90a ? "gfx90a" : "gfx942", 9,
+                  chosen.is_gfx90a ? 0 : 4);
+  emu_mfma_flushes(chosen.is_gfx90a);
+  emu_mfma_plant(chosen.plant);
   st = mla_gpu_open(device, NULL, handle, err);
-  chosen.opened += st == MLA_OK;
+  opened += st == MLA_OK;
   return st;
 }
 
 static void close_lanes(mla_handle *handle) {
-  chosen.opened--;
+  opened--;
   mla_gpu_close(handle);
 }
 
@@ -58,11 +87,12 @@ static void close_lanes(mla_handle *handle) {
 static mla_status query_lanes(mla_handle *handle, const mla_problem *problem,
                               const mla_limits *limits, mla_answer *answer,
                               mla_error *err) {
-  mla_status st = mla_gpu_query(handle, problem, limits, answer, err);
+  mla_status st = mla_hip_query(handle, problem, limits, answer, err);
   const size_t n = strlen(answer->kernel);
   if (st == MLA_OK)
     snprintf(answer->kernel + n, sizeof answer->kernel - n,
-             " (wave=%d;seed=%llu)", chosen.wave, chosen.seed);
+             " (wave=%d;seed=%llu;arch=%s)", chosen.wave, chosen.seed,
+             chosen.is_gfx90a ? "gfx90a" : "gfx942");
   return st;
 }
 
@@ -79,6 +109,7 @@ extern "C" MLA_BACKEND_EXPORT const mla_backend *mla_backend_get(
     backend.open = open_lanes;
     backend.close = close_lanes;
     backend.query = query_lanes;
+    backend.run = mla_hip_run;
   }
   return &backend;
 }

@@ -1,0 +1,80 @@
+/*
+ * emu_mfma.cpp - the matrix instruction, by its definition.
+ */
+#include "emu_mfma.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "emu_lanes.h"
+#include "emu_where.h"
+
+static bool wrong_layout = false, flushes = false;
+
+void emu_mfma_flushes(bool as_gfx90a) {
+  flushes = as_gfx90a;
+}
+
+void emu_mfma_plant(bool wrong) {
+  wrong_layout = wrong;
+}
+
+static float flushed(float v) {
+  return flushes && fabsf(v) < 0x1p-126f ? 0.0f : v;
+}
+
+static float from_bf16(unsigned bits) {
+  const uint32_t wide = (uint32_t)bits << 16;
+  float v;
+  memcpy(&v, &wide, sizeof v);
+  return flushed(v);
+}
+
+static float from_f16(unsigned bits) {
+  const int exponent = (int)(bits >> 10 & 31), fraction = (int)(bits & 1023);
+  float v = exponent == 0 ? ldexpf(flushes ? 0.0f : (float)fraction, -24)
+                          : ldexpf((float)(1024 + fraction), exponent - 25);
+  if (exponent == 31) v = fraction ? NAN : INFINITY;
+  return bits & 0x8000 ? -v : v;
+}
+
+/* Element j of two registers. */
+static float element(const uint32_t *registers, int j, int is_bf16) {
+  const unsigned bits = registers[j / 2] >> j % 2 * 16 & 0xffff;
+  return is_bf16 ? from_bf16(bits) : from_f16(bits);
+}
+
+void emu_mfma_16(const uint32_t give[4], float d[4], int is_bf16,
+                 const char *file, int line) {
+  if (emu_wave_width() != 64)
+    emu_stop("a matrix instruction in a wave of %d, %s", emu_wave_width(),
+             emu_where(__builtin_return_address(0), file, line).c_str());
+  const emu_payload *all =
+      emu_gather(give, 4 * sizeof give[0], is_bf16 ? "mfma bf16" : "mfma f16",
+                 file, line, __builtin_return_address(0));
+  const int lane = emu_current.lane % 64, n = lane % 16, g = lane / 16;
+  float sum[4] = {d[0], d[1], d[2], d[3]};
+  for (int k = 0; k < 16; k++) {
+    uint32_t from[4];
+    memcpy(from, all[k / 4 * 16 + n], sizeof from);
+    const float b = element(from + 2, k % 4, is_bf16);
+    for (int r = 0; r < 4; r++) {
+      const int m = wrong_layout ? 4 * r + g : 4 * g + r;
+      memcpy(from, all[k / 4 * 16 + m], sizeof from);
+      sum[r] += element(from, k % 4, is_bf16) * b;
+    }
+  }
+  for (int r = 0; r < 4; r++) d[r] = flushed(sum[r]);
+}
+
+int emu_any(int x, const char *file, int line) {
+  const int truth = x != 0;
+  const emu_payload *all = emu_gather(&truth, sizeof truth, "any", file, line,
+                                      __builtin_return_address(0));
+  for (int i = 0; i < emu_lanes_of_wave(); i++) {
+    int theirs;
+    memcpy(&theirs, all[i], sizeof theirs);
+    if (theirs) return 1;
+  }
+  return 0;
+}
