@@ -164,6 +164,9 @@ static mla_status answer(mla_composed *c, mla_error *err) {
   st = c->composer->describe(c, err);
   if (st == MLA_OK) st = ask_parts(c, err);
   if (st != MLA_OK || !c->answer.supported) return st;
+  /* Tensors between parts lie in the workspace. */
+  if (c->answer.tensor_alignment > c->answer.workspace_alignment)
+    c->answer.workspace_alignment = c->answer.tensor_alignment;
   mla_compose_reserve(c, widest_workspace(c), 1);
   c->index_at = c->bytes;
   c->composer->lay_out(c);
