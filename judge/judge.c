@@ -321,6 +321,7 @@ void mla_judge_vector(mla_device *device, const mla_vector *v,
       keep_first(&h)) {
     mla_hearing_check_fences(&h, poison);
     mla_repeat(&h);
+    if (options->repeat) mla_replay_graph(&h);
     regroup(&h);
   }
   observe(&h, poison);

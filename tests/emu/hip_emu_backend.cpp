@@ -1,8 +1,9 @@
 /*
  * hip_emu_backend.cpp - the kernels and the host side of common/gpu and
  * backends/hip as the backend "hip-emu", on lanes of a host. Options:
- * wave=32|64;seed=N;arch=gfx90a|gfx942, and plant=layout for a matrix
- * instruction gone wrong.
+ * wave=32|64;seed=N;arch=gfx90a|gfx942, and a planted fault: plant=layout, a
+ * matrix instruction gone wrong; plant=frozen, lengths read when a call is
+ * made, which a graph then keeps.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 
 #include "gpu_vtable.h"
 #include "hip_fast.h"
+
+enum { PLANT_NOTHING, PLANT_LAYOUT, PLANT_FROZEN };
 
 typedef struct settings {
   int wave, is_gfx90a, plant;
@@ -42,8 +45,11 @@ static const char *read_option(const char *text, settings *s) {
     return s->is_gfx90a || strncmp(v, "gfx942", 6) == 0 ? v + 6 : NULL;
   }
   v = value_of(text, "plant");
-  s->plant = v && strncmp(v, "layout", 6) == 0;
-  return s->plant ? v + 6 : NULL;
+  s->plant = !v                             ? PLANT_NOTHING
+             : strncmp(v, "layout", 6) == 0 ? PLANT_LAYOUT
+             : strncmp(v, "frozen", 6) == 0 ? PLANT_FROZEN
+                                            : PLANT_NOTHING;
+  return s->plant ? v + 6 : NULL; /* both words have six letters */
 }
 
 static mla_status read_options(const char *text, settings *s, mla_error *err) {
@@ -52,7 +58,7 @@ static mla_status read_options(const char *text, settings *s, mla_error *err) {
     if (!end || (*end && *end != ';'))
       return mla_fail(err, MLA_INVALID_ARGUMENT, "options",
                       "options are wave=32|64;seed=N;arch=gfx90a|gfx942;"
-                      "plant=layout, not '%.60s'",
+                      "plant=layout|frozen, not '%.60s'",
                       at);
     at = *end ? end + 1 : end;
   }
@@ -72,7 +78,7 @@ static mla_status open_lanes(int32_t device, const char *options,
   emu_name_device(chosen.is_gfx90a ? "gfx90a" : "gfx942", 9,
                   chosen.is_gfx90a ? 0 : 4);
   emu_mfma_flushes(chosen.is_gfx90a);
-  emu_mfma_plant(chosen.plant);
+  emu_mfma_plant(chosen.plant == PLANT_LAYOUT);
   st = mla_gpu_open(device, NULL, handle, err);
   opened += st == MLA_OK;
   return st;
@@ -96,6 +102,32 @@ static mla_status query_lanes(mla_handle *handle, const mla_problem *problem,
   return st;
 }
 
+/* Lengths as they are now, for whenever the kernels run. */
+static mla_status run_frozen(const mla_backend_plan *plan, const mla_args *args,
+                             void *workspace, uint64_t bytes, mla_stream stream,
+                             mla_error *err) {
+  static int32_t kept[1024];
+  const mla_tensor *lens = mla_arg(args, MLA_T_SEQ_LENS);
+  mla_tensor tensor[MLA_T_COUNT] = {};
+  mla_args frozen = {sizeof frozen, MLA_T_COUNT, tensor};
+  if (!lens || lens->shape[0] > 1024)
+    return mla_hip_run(plan, args, workspace, bytes, stream, err);
+  for (int64_t b = 0; b < lens->shape[0]; b++)
+    kept[b] = ((const int32_t *)lens->data)[b * lens->stride[0]];
+  memcpy(tensor, args->tensor, args->count * sizeof *tensor);
+  tensor[MLA_T_SEQ_LENS].data = kept;
+  tensor[MLA_T_SEQ_LENS].stride[0] = 1;
+  return mla_hip_run(plan, &frozen, workspace, bytes, stream, err);
+}
+
+static mla_status run_lanes(const mla_backend_plan *plan, const mla_args *args,
+                            void *workspace, uint64_t bytes, mla_stream stream,
+                            mla_error *err) {
+  return chosen.plant == PLANT_FROZEN
+             ? run_frozen(plan, args, workspace, bytes, stream, err)
+             : mla_hip_run(plan, args, workspace, bytes, stream, err);
+}
+
 extern "C" MLA_BACKEND_EXPORT const mla_backend *mla_backend_get(
     uint32_t major, uint32_t minor) {
   static mla_backend backend;
@@ -109,7 +141,7 @@ extern "C" MLA_BACKEND_EXPORT const mla_backend *mla_backend_get(
     backend.open = open_lanes;
     backend.close = close_lanes;
     backend.query = query_lanes;
-    backend.run = mla_hip_run;
+    backend.run = run_lanes;
   }
   return &backend;
 }

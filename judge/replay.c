@@ -1,0 +1,115 @@
+/*
+ * replay.c - a call captured into a graph while other contents lay in its
+ * tensors, replayed with the vector's. What a backend reads at capture, on the
+ * host or once for all, shows here: a graph must follow lengths, tables and
+ * data as they are when it is launched.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "compare.h"
+#include "dtype.h"
+#include "hearing.h"
+#include "tensor.h"
+
+typedef struct recording {
+  const mla_backend *b;
+  mla_handle *device;
+  mla_stream stream;
+  mla_graph *graph;
+} recording;
+
+static int fail(hearing *h, const char *what, mla_status status) {
+  return mla_hearing_end(h, MLA_VERDICT_FAIL,
+                         "declared to be safe to capture, but %s fails with "
+                         "%s: %s",
+                         what, mla_status_name(status), h->err.message);
+}
+
+static void shorten(mla_vector *v) {
+  mla_tensor *lens = &v->tensor[MLA_T_SEQ_LENS];
+  for (int64_t b = 0; lens->data && b < lens->shape[0]; b++)
+    mla_put_int(lens->data, lens->dtype, mla_at1(lens, b),
+                mla_vector_earlier_len(v, b));
+}
+
+/* The same call with other numbers behind the same shapes. */
+static int put_other_contents(hearing *h) {
+  mla_vector other;
+  mla_vector_init(&other);
+  mla_status status = mla_generate(&h->v->recipe, h->v->seed + 1,
+                                   MLA_POISON_ZERO, &other, &h->err);
+  if (status == MLA_OK) shorten(&other);
+  h->place.vector = &other;
+  if (status == MLA_OK)
+    status = mla_place_fill(&h->place, MLA_POISON_ZERO, MLA_SIDE_END, &h->err);
+  h->place.vector = h->v;
+  mla_vector_free(&other);
+  return status == MLA_OK ||
+         mla_hearing_end(h, MLA_VERDICT_ERROR, "no other contents: %s",
+                         h->err.message);
+}
+
+static int record(hearing *h, recording *r) {
+  mla_args args = mla_place_args(&h->place);
+  mla_status status = r->b->stream_create(r->device, &r->stream, &h->err);
+  if (status != MLA_OK) return fail(h, "a stream", status);
+  status = r->b->capture_begin(r->device, r->stream, &h->err);
+  if (status != MLA_OK) return fail(h, "the beginning of a capture", status);
+  status = mla_run(h->plan, &args, mla_place_workspace(&h->place),
+                   h->answer.workspace_bytes, r->stream, &h->err);
+  if (status != MLA_OK) fail(h, "the captured run", status);
+  mla_status ended =
+      r->b->capture_end(r->device, r->stream, &r->graph, &h->err);
+  if (status == MLA_OK && ended != MLA_OK)
+    return fail(h, "the end of the capture", ended);
+  return status == MLA_OK;
+}
+
+static int launch(hearing *h, recording *r) {
+  unsigned char poison = (unsigned char)h->options->poison;
+  mla_status status = mla_place_fill(&h->place, poison, MLA_SIDE_END, &h->err);
+  if (status == MLA_OK)
+    status = r->b->graph_launch(r->graph, r->stream, &h->err);
+  if (status == MLA_OK)
+    status = r->b->stream_sync(r->device, r->stream, &h->err);
+  if (status == MLA_OK) status = mla_place_fetch(&h->place, &h->err);
+  return status == MLA_OK || fail(h, "the replay", status);
+}
+
+/* Without promises on bits, values must be right. */
+static int is_right(hearing *h, int slot) {
+  const unsigned char *got = mla_place_bytes(&h->place, slot);
+  mla_output_verdict o;
+  size_t bytes = (size_t)mla_tensor_extent(&h->v->tensor[slot]);
+  if (memcmp(h->first[slot], got, bytes) == 0) return 1;
+  if (h->answer.determinism != MLA_DETERMINISM_NONE ||
+      h->v->compare[slot] == MLA_COMPARE_BYTES)
+    return 0;
+  return mla_compare_output(h->v, &h->expectation, slot, &h->answer.numerics,
+                            got, 0, &o, &h->err) == MLA_OK &&
+         !mla_output_fails(&o);
+}
+
+static void compare(hearing *h) {
+  h->verdict->replayed = 1;
+  for (int s = 0; s < MLA_T_COUNT; s++) {
+    if (!h->first[s] || is_right(h, s)) continue;
+    mla_hearing_end(h, MLA_VERDICT_FAIL,
+                    "a graph captured with other contents and replayed with "
+                    "these gives another %s than a fresh run",
+                    mla_slot_name(s));
+    return;
+  }
+}
+
+void mla_replay_graph(hearing *h) {
+  recording r = {mla_device_backend(h->device), mla_device_handle(h->device),
+                 NULL, NULL};
+  if (!h->answer.capture_safe || !r.b->capture_begin || !h->v->has_recipe ||
+      h->verdict->kind != MLA_VERDICT_PASS)
+    return;
+  if (put_other_contents(h) && record(h, &r) && launch(h, &r)) compare(h);
+  if (r.graph) r.b->graph_free(r.graph);
+  if (r.stream) r.b->stream_destroy(r.device, r.stream);
+}
