@@ -10,6 +10,9 @@
 #ifdef MLA_CPU_X86
 #include "init_x86.h"
 #endif
+#ifdef MLA_CPU_ARM
+#include "init_arm.h"
+#endif
 #undef KERNEL
 
 mla_cpu_table mla_cpu_table_for(uint32_t mask) {
@@ -24,6 +27,9 @@ mla_cpu_table mla_cpu_table_for(uint32_t mask) {
 #include "init_portable.h"
 #ifdef MLA_CPU_X86
 #include "init_x86.h"
+#endif
+#ifdef MLA_CPU_ARM
+#include "init_arm.h"
 #endif
 #undef KERNEL
   return table;

@@ -36,7 +36,7 @@ endforeach()
 # The tree by other presets, less the tests that can only say the same again
 # there, or that an emulator needs minutes for.
 set(again "^(cli_|crosscheck_|package_|oracle_error)")
-set(emulated "^(test_(cpu_|budget|dmath_mpfr|judge_generate|truth$)|")
+set(emulated "^(test_(cpu_[^k]|budget|dmath_mpfr|judge_generate|truth$)|")
 string(APPEND emulated "judge_.*_smoke|template_)")
 mla_matrix_test(tree_clang14 tree.cmake -DPRESET=clang14 "-DSKIP=${again}")
 mla_matrix_test(tree_clang19 tree.cmake -DPRESET=clang19 "-DSKIP=${again}")
