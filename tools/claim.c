@@ -284,13 +284,12 @@ static mla_status check_sums(const cJSON *claim, mla_error *err) {
     status = mla_fail(err, MLA_INVALID_ARGUMENT, "verdict",
                       "no case passed: that is no conformance");
   else if (strcmp(verdict, "does not conform") == 0)
-    status = mla_fail(err, MLA_INVALID_ARGUMENT, "verdict",
-                      "it does not conform: %d failed, %d required ones "
-                      "unsupported, %d not judged",
-                      (int)model_number(sums, "failed"),
-                      (int)model_number(sums, "unsupported_required"),
-                      (int)(model_number(sums, "errors") +
-                            model_number(sums, "bad_vectors")));
+    status = mla_fail(
+        err, MLA_INVALID_ARGUMENT, "verdict",
+        "it does not conform: %d failed, %d required ones "
+        "unsupported, %d not judged",
+        model_count(sums, "failed"), model_count(sums, "unsupported_required"),
+        model_count(sums, "errors") + model_count(sums, "bad_vectors"));
   cJSON_Delete(sums);
   return status;
 }
@@ -304,5 +303,5 @@ mla_status claim_check(const cJSON *claim, mla_error *err) {
 }
 
 int claim_waived(const cJSON *claim) {
-  return (int)model_number(model_member(claim, "sums"), "waived");
+  return model_count(model_member(claim, "sums"), "waived");
 }

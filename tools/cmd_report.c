@@ -50,7 +50,7 @@ static int load(const char *path, cJSON **model) {
 static int worst_of(cJSON *const *models, int32_t count) {
   int code = EXIT_SATISFIED;
   for (int32_t i = 0; i < count; i++)
-    if (model_number(models[i], "exit") != EXIT_SATISFIED) code = EXIT_FAILED;
+    if (model_exit(models[i]) != EXIT_SATISFIED) code = EXIT_FAILED;
   return code;
 }
 

@@ -25,13 +25,13 @@ static const char *word_of(int code) {
 
 static void add_sum(text_buffer *b, const cJSON *sums, const char *name,
                     const char *words) {
-  int n = (int)model_number(sums, name);
+  int n = model_count(sums, name);
   if (n) text_add(b, ", %d %s", n, words);
 }
 
 static void add_verdict(text_buffer *b, const cJSON *model) {
   const cJSON *sums = model_member(model, "sums");
-  int code = (int)model_number(model, "exit");
+  int code = model_exit(model);
   text_add(b, "<div class=\"verdict %s\"><b>%s</b> <strong>",
            code == EXIT_SATISFIED ? "good" : "bad", word_of(code));
   text_data(b, backend_of(model));
@@ -41,16 +41,15 @@ static void add_verdict(text_buffer *b, const cJSON *model) {
              model_true(model, "restricted") ? "part of " : "");
     text_data(b, model_text(model, "profile"));
   }
-  text_add(b, ": %d of %d cases judged, %d passed",
-           (int)model_number(sums, "judged"), (int)model_number(sums, "asked"),
-           (int)model_number(sums, "passed"));
+  text_add(b, ": %d of %d cases judged, %d passed", model_count(sums, "judged"),
+           model_count(sums, "asked"), model_count(sums, "passed"));
   add_sum(b, sums, "failed", "failed");
   add_sum(b, sums, "waived", "waived");
   add_sum(b, sums, "bad_vectors", "vectors contradict the reference");
   add_sum(b, sums, "errors", "could not be judged");
   add_sum(b, sums, "unsupported_required", "required ones unsupported");
-  int may = (int)(model_number(sums, "unsupported") -
-                  model_number(sums, "unsupported_required"));
+  int may = model_count(sums, "unsupported") -
+            model_count(sums, "unsupported_required");
   if (may > 0) text_add(b, ", %d unsupported that may be", may);
   text_add(b, "</div>\n");
 }
@@ -227,7 +226,7 @@ char *report_html_text(const cJSON *const *models, int32_t count) {
   text_buffer title = {NULL, 0, 0, 0};
   for (int32_t i = 0; i < count; i++)
     text_add(&title, "%s%s %s", i ? ", " : "", backend_of(models[i]),
-             word_of((int)model_number(models[i], "exit")));
+             word_of(model_exit(models[i])));
   text_add(&title, " - mlacheck");
   html_begin(&b, title.text ? title.text : "mlacheck");
   text_add(&b, "<h1>mlacheck</h1>\n");

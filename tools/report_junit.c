@@ -173,7 +173,7 @@ static void add_suite(text_buffer *b, const cJSON *model, const char *suite) {
 }
 
 static void add_verdict(text_buffer *b, const cJSON *model) {
-  int code = (int)model_number(model, "exit");
+  int code = model_exit(model);
   counts c = {1, code != EXIT_SATISFIED, 0, 0};
   char suite[256];
   snprintf(suite, sizeof suite, "%.64s.verdict",
@@ -212,7 +212,7 @@ static counts sum_models(const cJSON *const *models, int32_t n) {
     const cJSON *record;
     cJSON_ArrayForEach(record, model_member(models[i], "cases"))
         count(&c, outcome_of(record));
-    int code = (int)model_number(models[i], "exit");
+    int code = model_exit(models[i]);
     count(&c, code == EXIT_SATISFIED ? PASSED : FAILED);
   }
   return c;

@@ -21,6 +21,22 @@ double model_number(const cJSON *object, const char *name) {
   return cJSON_IsNumber(item) ? item->valuedouble : 0;
 }
 
+int model_count(const cJSON *object, const char *name) {
+  double value = model_number(object, name);
+  if (!(value > 0)) return 0;
+  return value < 1e6 ? (int)value : 1000000;
+}
+
+int model_exit(const cJSON *model) {
+  static const int codes[] = {EXIT_SATISFIED, EXIT_FAILED, EXIT_USAGE,
+                              EXIT_ENVIRONMENT, EXIT_NOTHING};
+  double value = model_number(model, "exit");
+  if (!cJSON_IsNumber(model_member(model, "exit"))) return EXIT_ENVIRONMENT;
+  for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+    if (value == codes[i]) return codes[i];
+  return EXIT_ENVIRONMENT;
+}
+
 int model_true(const cJSON *object, const char *name) {
   return cJSON_IsTrue(model_member(object, name));
 }

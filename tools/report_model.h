@@ -27,6 +27,10 @@ int report_file_write(const char *command, const char *path, char *text);
 /* Members by name, with what an absent one means. */
 const char *model_text(const cJSON *object, const char *name);
 double model_number(const cJSON *object, const char *name);
+/* A number as an int, from 0 to a million: files may say anything. */
+int model_count(const cJSON *object, const char *name);
+/* The exit code of a report; what is none is an error. */
+int model_exit(const cJSON *model);
 int model_true(const cJSON *object, const char *name);
 const cJSON *model_member(const cJSON *object, const char *name);
 /* A number, or one of "nan", "inf", "-inf"; 0 when absent. */

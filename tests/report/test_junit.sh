@@ -93,6 +93,11 @@ expect 3 report "$work/nowhere.json" --junit -
 printf '{"format":"mla-report","version":2}' >"$work/other.json"
 expect 2 report "$work/other.json" --junit -
 
+# an exit code that is none is no success
+sed 's/"exit":.*/"exit": -1,/' "$work/passes.json" >"$work/other.json"
+expect 1 report "$work/other.json" --junit "$work/other.xml"
+grep -q 'not satisfied' "$work/other.xml" || fail 'a strange code is green'
+
 # every byte in every text
 if [ -n "$python" ]; then
   "$python" -B "$source/tests/report/make_hostile.py" "$work/value.json" \
