@@ -5,6 +5,7 @@
 #include "cpu_convert.h"
 #include "cpu_gemm.h"
 #include "cpu_parallel.h"
+#include "cpu_weights.h"
 #include "tensor.h"
 
 typedef struct absorb {
@@ -114,7 +115,7 @@ static void fuse_o(const absorb *a, const mla_tensor *o_proj,
   mla_cpu_gemm_run(a->c, &g, workspace);
 }
 
-static void absorb_run(const mla_cpu_context *c, const mla_args *args,
+static void take_apart(const mla_cpu_context *c, const mla_args *args,
                        void *workspace) {
   const mla_problem *p = &c->problem;
   absorb a = {c,
@@ -135,13 +136,34 @@ static void absorb_run(const mla_cpu_context *c, const mla_args *args,
            workspace);
 }
 
+/* Weights with scales become f32 first. */
+static void absorb_run(const mla_cpu_context *c, const mla_args *args,
+                       void *workspace) {
+  mla_cpu_arena arena = {workspace, 0};
+  float *memory[3];
+  mla_tensor tensor[MLA_T_COUNT];
+  mla_args widened = {(uint32_t)sizeof widened, MLA_T_COUNT, tensor};
+  uint64_t used = mla_cpu_weights_take(&arena, c, memory);
+  if (used == 0) {
+    take_apart(c, args, workspace);
+    return;
+  }
+  mla_cpu_weights_widen(c, args, memory, tensor);
+  take_apart(c, &widened, (unsigned char *)workspace + used);
+}
+
 static uint64_t absorb_workspace(const mla_cpu_context *c) {
   uint64_t fused = c->problem.flags & (MLA_FUSED_Q | MLA_FUSED_O);
-  return fused ? mla_cpu_gemm_workspace(c) : 0;
+  mla_cpu_arena arena = {NULL, 0};
+  float *memory[3];
+  mla_cpu_weights_take(&arena, c, memory);
+  if (fused) mla_cpu_take(&arena, mla_cpu_gemm_workspace(c), 1);
+  return arena.used;
 }
 
 static const char *absorb_refuse(const mla_problem *p) {
-  if (mla_cpu_type_of(p->weight_dtype) < 0)
+  int scaled = (p->flags & MLA_BLOCK_SCALED) != 0;
+  if (!scaled && mla_cpu_type_of(p->weight_dtype) < 0)
     return "weight_dtype: only f32, f16 and bf16 are served";
   if (mla_cpu_type_of(p->out_dtype) < 0)
     return "out_dtype: only f32, f16 and bf16 are served";

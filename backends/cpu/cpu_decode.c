@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cpu_attend.h"
-#include "cpu_internal.h"
+#include "cpu_entry.h"
 #include "cpu_parallel.h"
 #include "cpu_rows.h"
 #include "cpu_schedule.h"
@@ -32,6 +32,7 @@ typedef struct decode {
   const mla_cpu_context *c;
   const mla_tensor *q, *cache, *v_cache, *table, *seq_lens, *starts, *sink,
       *out, *lse;
+  mla_cpu_entries k_entries, v_entries; /* where entries have scales */
   mla_cpu_schedule schedule;
   unsigned char *scratch;
   uint64_t scratch_bytes;
@@ -221,6 +222,26 @@ typedef struct key_range {
   int n;
 } key_range;
 
+static int32_t block_of(const key_range *r, int64_t key) {
+  const mla_tensor *table = r->d->table;
+  return ((const int32_t *)table->data)[mla_at1(table, r->u->request) +
+                                        key / r->d->c->problem.block_size];
+}
+
+static void load_scaled(const key_range *r, const mla_cpu_entries *entries,
+                        int64_t j, float *to) {
+  int64_t key = r->first + j, size = r->d->c->problem.block_size;
+  mla_cpu_entry_load(entries, block_of(r, key), key % size, r->u->kv_head, 0,
+                     entries->layout.width, to);
+}
+
+static void gather_scaled(const key_range *r, scratch *s) {
+  for (int j = 0; j < r->n; j++) {
+    load_scaled(r, &r->d->k_entries, j, s->k + j * s->k_ld);
+    if (r->d->v_cache) load_scaled(r, &r->d->v_entries, j, s->v + j * s->v_ld);
+  }
+}
+
 static const void *key_at(const key_range *r, const mla_tensor *cache,
                           int64_t j) {
   const mla_cpu_unit *u = r->u;
@@ -234,6 +255,10 @@ static const void *key_at(const key_range *r, const mla_tensor *cache,
 
 static void gather(const key_range *r, scratch *s) {
   const decode *d = r->d;
+  if (d->k_entries.layout.quantised) {
+    gather_scaled(r, s);
+    return;
+  }
   mla_cpu_load_fn *load = d->c->table.load[mla_cpu_type_of(d->cache->dtype)];
   for (int j = 0; j < r->n; j++) {
     load(s->k + j * s->k_ld, key_at(r, d->cache, j), s->tile.width);
@@ -245,6 +270,7 @@ static void gather(const key_range *r, scratch *s) {
 static void fetch_keys(const void *state, int part, int parts) {
   const key_range *r = state;
   const decode *d = r->d;
+  if (d->k_entries.layout.quantised) return; /* arithmetic, not memory */
   int64_t size = mla_cpu_type_bytes(mla_cpu_type_of(d->cache->dtype));
   for (int j = r->n * part / parts; j < r->n * (part + 1) / parts; j++) {
     d->c->table.fetch(key_at(r, d->cache, j), d->c->problem.head_dim * size);
@@ -452,6 +478,10 @@ static void decode_run(const mla_cpu_context *c, const mla_args *args,
   if (c->problem.flags & MLA_HAS_SINK) d.sink = mla_arg(args, MLA_T_SINK);
   d.out = mla_arg(args, MLA_T_OUT);
   if (c->problem.flags & MLA_RETURN_LSE) d.lse = mla_arg(args, MLA_T_LSE);
+  int compute = mla_cpu_type_of(c->problem.q_dtype);
+  d.k_entries = mla_cpu_entries_of(c, args, MLA_T_CACHE, compute);
+  if (d.v_cache)
+    d.v_entries = mla_cpu_entries_of(c, args, MLA_T_V_CACHE, compute);
   decode_take(&arena, &d);
   mla_cpu_schedule_make(&d.schedule, c, d.seq_lens->shape[0], d.seq_lens->data,
                         d.starts->data);

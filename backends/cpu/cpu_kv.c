@@ -6,11 +6,12 @@
 #include <string.h>
 
 #include "cpu_convert.h"
-#include "cpu_internal.h"
+#include "cpu_entry.h"
 #include "cpu_parallel.h"
 #include "tensor.h"
 
 #define NEIGHBOURS 16 /* slots of one thread in a row */
+#define STEP 256      /* values on their way through f32 */
 
 /* ---------------------------------------------------------------- kv_write */
 
@@ -18,7 +19,40 @@ typedef struct kv_write {
   const mla_cpu_context *c;
   const mla_tensor *kv_c, *k_pe, *slots, *cache;
   int parts;
+  mla_cpu_entries entries;
 } kv_write;
+
+typedef struct written_token {
+  const kv_write *w;
+  int64_t token;
+} written_token;
+
+/* Latents, then the rope part: an mla_cpu_values_fn. */
+static void token_values(const void *state, int64_t first, int64_t count,
+                         float *to) {
+  const written_token *x = state;
+  const kv_write *w = x->w;
+  int type = mla_cpu_type_of(w->kv_c->dtype);
+  int64_t latent = w->kv_c->shape[1];
+  int64_t front = mla_cpu_min(count, mla_cpu_max(0, latent - first));
+  mla_cpu_load_fn *load = w->c->table.load[type];
+  load(to, mla_cpu_at(w->kv_c->data, type, mla_at1(w->kv_c, x->token) + first),
+       front);
+  if (front < count)
+    load(to + front,
+         mla_cpu_at(w->k_pe->data, type,
+                    mla_at1(w->k_pe, x->token) + first + front - latent),
+         count - front);
+}
+
+static void write_scaled(const kv_write *w, int64_t token, int64_t slot) {
+  const mla_problem *p = &w->c->problem;
+  int pow2 =
+      p->cache_format == MLA_CACHE_FP8_584 || (p->flags & MLA_SCALE_POW2);
+  written_token x = {w, token};
+  mla_cpu_entry_store(&w->entries, slot / p->block_size, slot % p->block_size,
+                      pow2, token_values, &x);
+}
 
 static void write_part(void *state, int64_t part, int thread) {
   const kv_write *w = state;
@@ -27,6 +61,10 @@ static void write_part(void *state, int64_t part, int thread) {
   (void)thread;
   for (int64_t t = 0; t < w->slots->shape[0]; t++) {
     if (slot[t] < 0 || slot[t] / NEIGHBOURS % w->parts != part) continue;
+    if (w->entries.layout.quantised) {
+      write_scaled(w, t, slot[t]);
+      continue;
+    }
     int64_t at = mla_at2(w->cache, slot[t] / size, slot[t] % size);
     mla_cpu_convert(&w->c->table, w->kv_c, mla_at1(w->kv_c, t), w->cache, at,
                     latent);
@@ -43,7 +81,8 @@ static void kv_write_run(const mla_cpu_context *c, const mla_args *args,
                 mla_arg(args, MLA_T_K_PE), /* absent when R is 0 */
                 mla_arg(args, MLA_T_SLOT_MAPPING),
                 mla_arg(args, MLA_T_CACHE),
-                c->threads};
+                c->threads,
+                mla_cpu_entries_of(c, args, MLA_T_CACHE, MLA_CPU_F32)};
   (void)workspace;
   mla_cpu_parallel(c->threads, w.parts, write_part, &w);
 }
@@ -54,7 +93,22 @@ typedef struct kv_read {
   const mla_cpu_context *c;
   const mla_tensor *cache, *table, *ends, *starts, *dst;
   int64_t parts; /* a request's tokens are shared out in so many runs */
+  mla_cpu_entries entries;
 } kv_read;
+
+/* Rounded once, from the product of code and scale. */
+static void read_scaled(const kv_read *r, int64_t block, int64_t offset,
+                        int64_t row) {
+  float line[STEP];
+  int out = mla_cpu_type_of(r->dst->dtype);
+  int64_t width = r->dst->shape[1], to = mla_at1(r->dst, row);
+  for (int64_t i = 0; i < width; i += STEP) {
+    int64_t here = mla_cpu_min(STEP, width - i);
+    mla_cpu_entry_load(&r->entries, block, offset, 0, i, here, line);
+    r->c->table.store[out](mla_cpu_at_mut(r->dst->data, out, to + i), line,
+                           here);
+  }
+}
 
 static void read_part(void *state, int64_t index, int thread) {
   const kv_read *r = state;
@@ -66,6 +120,10 @@ static void read_part(void *state, int64_t index, int thread) {
   (void)thread;
   for (int64_t i = tokens * part / r->parts; i < tokens * (part + 1) / r->parts;
        i++) {
+    if (r->entries.layout.quantised) {
+      read_scaled(r, block[(start + i) / size], (start + i) % size, cu[b] + i);
+      continue;
+    }
     int64_t at =
         mla_at2(r->cache, block[(start + i) / size], (start + i) % size);
     mla_cpu_convert(&r->c->table, r->cache, at, r->dst,
@@ -81,7 +139,8 @@ static void kv_read_run(const mla_cpu_context *c, const mla_args *args,
                mla_arg(args, MLA_T_CU_SEQ_LENS),
                mla_arg(args, MLA_T_SEQ_STARTS),
                mla_arg(args, MLA_T_DST),
-               4 * (int64_t)c->threads};
+               4 * (int64_t)c->threads,
+               mla_cpu_entries_of(c, args, MLA_T_CACHE, MLA_CPU_F32)};
   (void)workspace;
   mla_cpu_parallel(c->threads, (r.ends->shape[0] - 1) * r.parts, read_part, &r);
 }
@@ -121,7 +180,7 @@ static void kv_copy_run(const mla_cpu_context *c, const mla_args *args,
                0,
                c->threads};
   (void)workspace;
-  k.element_bytes = mla_cpu_type_bytes(mla_cpu_type_of(k.to->dtype));
+  k.element_bytes = mla_dtype_bits(k.to->dtype) / 8;
   k.entry_bytes = k.to->shape[2] * k.element_bytes;
   mla_cpu_parallel(c->threads, k.parts, copy_part, &k);
 }
@@ -134,8 +193,8 @@ static uint64_t no_workspace(const mla_cpu_context *c) {
 }
 
 static const char *cache_format_only(const mla_problem *p) {
-  if (mla_cpu_type_of_format(p->cache_format) < 0)
-    return "cache_format: only f32, f16 and bf16 are served";
+  if (p->cache_format == MLA_CACHE_F64)
+    return "cache_format: f64 is not served";
   return NULL;
 }
 

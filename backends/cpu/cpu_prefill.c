@@ -153,8 +153,14 @@ static void gather_row(const mla_cpu_prefill *f, const mla_cpu_chunk *k,
   }
   const int32_t *blocks =
       (const int32_t *)f->table->data + mla_at1(f->table, k->request);
-  int64_t entry =
-      mla_at2(f->cache, blocks[key / p->block_size], key % p->block_size);
+  int64_t block = blocks[key / p->block_size], offset = key % p->block_size;
+  if (f->entries.layout.quantised) {
+    mla_cpu_entry_load(&f->entries, block, offset, 0, 0, latent, to);
+    mla_cpu_entry_load(&f->entries, block, offset, 0, latent,
+                       p->qk_rope_head_dim, pe);
+    return;
+  }
+  int64_t entry = mla_at2(f->cache, block, offset);
   mla_cpu_prefill_load(f, f->cache, entry, latent, to);
   mla_cpu_prefill_load(f, f->cache, entry + latent, p->qk_rope_head_dim, pe);
 }
@@ -248,6 +254,9 @@ static void prefill_run(const mla_cpu_context *c, const mla_args *args,
   if (c->problem.flags & MLA_HAS_SINK) f.sink = mla_arg(args, MLA_T_SINK);
   f.out = mla_arg(args, MLA_T_OUT);
   if (c->problem.flags & MLA_RETURN_LSE) f.lse = mla_arg(args, MLA_T_LSE);
+  if (c->problem.flags & MLA_CONTEXT)
+    f.entries = mla_cpu_entries_of(c, args, MLA_T_CACHE,
+                                   mla_cpu_type_of(c->problem.q_dtype));
   prefill_take(&arena, &f);
   for (; f.first_head < c->problem.num_heads; f.first_head += f.heads) {
     f.group = mla_cpu_min(f.heads, c->problem.num_heads - f.first_head);

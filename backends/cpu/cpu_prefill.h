@@ -6,7 +6,7 @@
 #define MLA_CPU_PREFILL_H
 
 #include "cpu_attend.h"
-#include "cpu_internal.h"
+#include "cpu_entry.h"
 
 #define MLA_CPU_PREFILL_PANELS 8 /* of a tile: 128 query tokens of one head */
 
@@ -24,8 +24,9 @@ typedef struct mla_cpu_prefill {
   const mla_cpu_context *c;
   const mla_tensor *q, *kv_c, *k_pe, *weight, *cache, *table, *seq_lens,
       *starts, *sink, *out, *lse;
-  int64_t capacity; /* tokens of a wave */
-  int64_t heads;    /* of a group, at most */
+  mla_cpu_entries entries; /* of the context, where they have scales */
+  int64_t capacity;        /* tokens of a wave */
+  int64_t heads;           /* of a group, at most */
   int64_t ld_latent, ld_rope, ld_kv;
   float *latent, *rope; /* [capacity][ld] */
   float *kv;            /* [heads][capacity][ld_kv]: P of key, V of value */

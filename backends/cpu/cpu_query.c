@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cpu_internal.h"
+#include "cpu_entry.h"
 #include "error.h"
 
 static const mla_cpu_op *const ops[] = {
@@ -36,7 +36,9 @@ const char *mla_cpu_refuse_types(const mla_problem *p, int weights) {
 const char *mla_cpu_refuse_cache(const mla_problem *p) {
   int q = mla_cpu_type_of(p->q_dtype);
   int cache = mla_cpu_type_of_format(p->cache_format);
-  if (cache < 0) return "cache_format: only f32, f16 and bf16 are served";
+  if (p->cache_format == MLA_CACHE_F64)
+    return "cache_format: f64 is not served";
+  if (cache < 0) return mla_cpu_refuse_entries(p);
   if (q != MLA_CPU_F32 && cache != q)
     return "cache_format: with 16-bit q_dtype it must be of the same type";
   return NULL;
@@ -73,21 +75,20 @@ mla_cpu_context mla_cpu_context_make(const mla_handle *handle,
   return c;
 }
 
-/* The type that names the code path: a cache's, a weight's, the query's. */
-static int32_t path_type(const mla_problem *p) {
-  static const int32_t by_type[] = {MLA_F32, MLA_F16, MLA_BF16};
+/* What names the code path: a cache's format, a weight's type, the query's. */
+static const char *path_name(const mla_problem *p) {
   switch (p->op) {
     case MLA_OP_KV_WRITE:
     case MLA_OP_KV_READ:
     case MLA_OP_KV_COPY:
-    case MLA_OP_DECODE: break;
+    case MLA_OP_DECODE: return mla_format_name(p->cache_format);
     case MLA_OP_ABSORB:
     case MLA_OP_Q_ABSORB:
     case MLA_OP_V_EXPAND:
-    case MLA_OP_MATMUL: return p->weight_dtype;
-    default: return p->q_dtype;
+    case MLA_OP_MATMUL: return mla_dtype_name(p->weight_dtype);
+    case MLA_OP_MAP_INDICES: return mla_dtype_name(MLA_I32);
+    default: return mla_dtype_name(p->q_dtype);
   }
-  return by_type[mla_cpu_type_of_format(p->cache_format)];
 }
 
 static void say_no(mla_answer *answer, const char *why) {
@@ -108,8 +109,7 @@ static void say_yes(mla_answer *answer, const mla_cpu_context *c,
     answer->numerics.flushes_subnormals = 1;
   }
   snprintf(answer->kernel, sizeof answer->kernel, "mla_%s_%s_%s", op->name,
-           mla_dtype_name(path_type(&c->problem)),
-           mla_cpu_isa_name(c->table.isa));
+           path_name(&c->problem), mla_cpu_isa_name(c->table.isa));
 }
 
 /* The caller's struct may be of another minor: only what both know. */

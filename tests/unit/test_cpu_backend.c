@@ -122,7 +122,11 @@ START_TEST(a_no_names_the_field) {
   p.cache_format = MLA_CACHE_F64;
   expect_no(&p, "q_dtype");
   p = decode_problem();
-  p.cache_format = MLA_CACHE_FP8_E4M3;
+  p.cache_format = MLA_CACHE_F64;
+  expect_no(&p, "cache_format");
+  p = decode_problem();
+  p.q_dtype = p.out_dtype = MLA_F16;
+  p.cache_format = MLA_CACHE_FP8_DS_MLA;
   expect_no(&p, "cache_format");
   p = decode_problem();
   p.cache_format = MLA_CACHE_F32;

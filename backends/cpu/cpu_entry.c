@@ -1,0 +1,172 @@
+#include "cpu_entry.h"
+
+#include <string.h>
+
+#include "dtype.h"
+#include "float_bits.h"
+#include "half.h"
+
+#define STEP 256 /* values on their way */
+
+mla_cpu_entries mla_cpu_entries_of(const mla_cpu_context *c,
+                                   const mla_args *args, int slot,
+                                   int compute) {
+  const mla_problem *p = &c->problem;
+  mla_cpu_entries x;
+  memset(&x, 0, sizeof x);
+  int v = slot == MLA_T_V_CACHE;
+  x.table = &c->table;
+  x.cache = mla_arg(args, slot);
+  x.layout = v ? mla_cache_layout_of_v(p) : mla_cache_layout_of(p);
+  x.scale = (float)(v ? p->v_scale : p->k_scale);
+  x.compute = compute;
+  uint32_t codes = x.layout.code == MLA_I4 ? 16 : 256;
+  for (uint32_t code = 0; x.layout.quantised && code < codes; code++)
+    x.value[code] = (float)mla_decode(x.layout.code, code);
+  return x;
+}
+
+const char *mla_cpu_refuse_entries(const mla_problem *p) {
+  int q = mla_cpu_type_of(p->q_dtype);
+  if (mla_cache_mixed(p->cache_format) && q == MLA_CPU_F16)
+    return "cache_format: its bf16 values are not attended with f16";
+  return NULL;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+static float scale_at(const mla_cpu_entries *x, mla_cache_place place,
+                      int64_t tile) {
+  const unsigned char *scales =
+      place.side ? place.side : place.row + x->layout.scale_at;
+  float scale;
+  if (x->layout.scale == MLA_DTYPE_NONE) return x->scale;
+  if (x->layout.scale == MLA_E8M0)
+    return (float)mla_decode(MLA_E8M0, scales[tile]);
+  memcpy(&scale, scales + 4 * tile, sizeof scale);
+  return scale;
+}
+
+static void multiply(const mla_cpu_entries *x, const unsigned char *row,
+                     int64_t first, int64_t count, float scale, float *to) {
+  if (x->layout.code == MLA_I4) {
+    for (int64_t i = 0; i < count; i++) {
+      int64_t at = first + i;
+      to[i] = x->value[row[at / 2] >> (at % 2 ? 4 : 0) & 0xF] * scale;
+    }
+    return;
+  }
+  for (int64_t i = 0; i < count; i++) to[i] = x->value[row[first + i]] * scale;
+}
+
+static void round_line(const mla_cpu_entries *x, float *line, int64_t count) {
+  uint16_t codes[STEP];
+  if (x->compute == MLA_CPU_F32) return;
+  for (int64_t i = 0; i < count; i += STEP) {
+    int64_t here = mla_cpu_min(STEP, count - i);
+    x->table->store[x->compute](codes, line + i, here);
+    x->table->load[x->compute](line + i, codes, here);
+  }
+}
+
+static void load_codes(const mla_cpu_entries *x, mla_cache_place place,
+                       int64_t first, int64_t count, float *to) {
+  for (int64_t done = 0; done < count;) {
+    int64_t at = first + done, tile = at / x->layout.tile;
+    int64_t here = mla_cpu_min(count - done, (tile + 1) * x->layout.tile - at);
+    multiply(x, place.row, at, here, scale_at(x, place, tile), to + done);
+    done += here;
+  }
+  round_line(x, to, count);
+}
+
+void mla_cpu_entry_load(const mla_cpu_entries *x, int64_t block, int64_t offset,
+                        int64_t kv_head, int64_t first, int64_t count,
+                        float *to) {
+  mla_cache_place place =
+      mla_cache_find(x->cache, &x->layout, block, offset, kv_head);
+  int64_t codes = mla_cpu_min(count, mla_cpu_max(0, x->layout.codes - first));
+  load_codes(x, place, first, codes, to);
+  if (codes == count) return;
+  int64_t rest = first + codes - x->layout.codes;
+  x->table->load[MLA_CPU_BF16](
+      to + codes, place.row + x->layout.rest_at + 2 * rest, count - codes);
+}
+
+/* ---------------------------------------------------------------- writing */
+
+static float amax_of(mla_cpu_values_fn *values, const void *state,
+                     int64_t first, int64_t count) {
+  float line[STEP], amax = 0;
+  for (int64_t i = 0; i < count; i += STEP) {
+    int64_t here = mla_cpu_min(STEP, count - i);
+    values(state, first + i, here, line);
+    for (int64_t k = 0; k < here; k++) {
+      float size = mla_f32_of_bits(mla_f32_bits(line[k]) & 0x7FFFFFFFu);
+      amax = size > amax ? size : amax;
+    }
+  }
+  return amax;
+}
+
+static void put_scale(const mla_cache_layout *x, mla_cache_place place,
+                      int64_t tile, float scale) {
+  unsigned char *scales = place.side ? place.side : place.row + x->scale_at;
+  if (x->scale == MLA_E8M0)
+    scales[tile] = (unsigned char)mla_encode(MLA_E8M0, (double)scale);
+  else
+    memcpy(scales + 4 * tile, &scale, sizeof scale);
+}
+
+static uint32_t code_of(int32_t type, float x) {
+  return type == MLA_FP8_E4M3 ? mla_f32_to_e4m3(x)
+                              : mla_encode(type, (double)x);
+}
+
+static void put_codes(const mla_cache_layout *x, unsigned char *row,
+                      int64_t first, int64_t count, const float *line,
+                      float scale) {
+  for (int64_t i = 0; i < count; i++) {
+    uint32_t code = code_of(x->code, line[i] / scale);
+    int64_t at = first + i;
+    if (x->code == MLA_I4)
+      row[at / 2] |= (unsigned char)(code << (at % 2 ? 4 : 0));
+    else
+      row[at] = (unsigned char)code;
+  }
+}
+
+static void store_tile(const mla_cpu_entries *x, mla_cache_place place,
+                       int64_t tile, int pow2, mla_cpu_values_fn *values,
+                       const void *state) {
+  float line[STEP], scale = x->scale;
+  int64_t first = tile * x->layout.tile;
+  if (x->layout.scale) {
+    float amax = amax_of(values, state, first, x->layout.tile);
+    scale = (float)mla_cache_scale(&x->layout, (double)amax, pow2);
+    put_scale(&x->layout, place, tile, scale);
+  }
+  for (int64_t i = 0; i < x->layout.tile; i += STEP) {
+    int64_t here = mla_cpu_min(STEP, x->layout.tile - i);
+    values(state, first + i, here, line);
+    put_codes(&x->layout, place.row, first + i, here, line, scale);
+  }
+}
+
+void mla_cpu_entry_store(const mla_cpu_entries *x, int64_t block,
+                         int64_t offset, int pow2, mla_cpu_values_fn *values,
+                         const void *state) {
+  const mla_cache_layout *layout = &x->layout;
+  mla_cache_place place = mla_cache_find(x->cache, layout, block, offset, 0);
+  float line[STEP];
+  memset(place.row, 0, (size_t)layout->row_bytes);
+  if (place.side) memset(place.side, 0, (size_t)layout->side_bytes);
+  for (int64_t t = 0; t < layout->codes / layout->tile; t++)
+    store_tile(x, place, t, pow2, values, state);
+  for (int64_t i = layout->codes; i < layout->width; i += STEP) {
+    int64_t here = mla_cpu_min(STEP, layout->width - i);
+    values(state, i, here, line);
+    x->table->store[MLA_CPU_BF16](
+        place.row + layout->rest_at + 2 * (i - layout->codes), line, here);
+  }
+}
