@@ -1,11 +1,12 @@
 """Holds the README's table of what is supported to what the tool says.
 
-    check_support.py MLACHECK README.md
+    check_support.py MLACHECK README.md [COLUMN=PLUGIN.so]... [--write]
 
 Each cell of a column whose backend finds a device here must be what `mlacheck
 info --matrix` prints, and ref and cpu must have a column; columns of backends
-that find no device are left alone. With --write as a third argument the
-table is rewritten instead, those columns kept. Exit status: 0 it holds, 1 not.
+that find no device are left alone. A column may be of several backends ("cuda,
+hip"). A plugin speaks for a column: kernels for devices that are not here,
+emulated. --write rewrites the table instead. Exit status: 0 it holds, 1 not.
 """
 
 import subprocess
@@ -16,59 +17,80 @@ END = "<!-- end of the table -->\n"
 
 
 def parse(lines):
+    """Names of columns; for each row a cell by column."""
     rows = [[c.strip() for c in line.strip().strip("|").split("|")]
             for line in lines if line.startswith("|")]
-    head, body = rows[0], rows[2:]
-    return head[1:], {row[0]: dict(zip(head[1:], row[1:])) for row in body}
+    if not rows:
+        return [], {}
+    head = rows[0][1:]
+    return head, {row[0]: dict(zip(head, row[1:])) for row in rows[2:]}
 
 
-def block_of(text):
-    if text.count(BEGIN) != 1 or text.count(END) != 1:
-        sys.exit("the README has no place for the table")
-    begin = text.index(BEGIN) + len(BEGIN)
-    return begin, text.index(END)
+def ask(tool, *words):
+    said = subprocess.run([tool, "info", "--matrix", *words], check=True,
+                          capture_output=True, text=True).stdout
+    return parse(said.splitlines())
 
 
-def merged(now, backends, old, old_backends):
-    columns = backends + [b for b in old_backends if b not in backends]
+def what_is_said(tool, plugins, columns):
+    """The tool's cells by the README's columns, and those columns."""
+    backends, now = ask(tool)
+    order = []
+    for backend in backends:
+        column = next((c for c in columns if backend in c.split(", ")), backend)
+        order.append(column)
+        for cells in now.values():
+            cells[column] = cells.pop(backend)
+    for column, path in plugins:
+        names, emulated = ask(tool, "--plugin", path)
+        order.append(column)
+        for row, cells in emulated.items():
+            now[row][column] = cells[names[0]]
+    return list(dict.fromkeys(order)), now
+
+
+def written(order, now, old_columns, old):
+    columns = order + [c for c in old_columns if c not in order]
     out = ["| operation | " + " | ".join(columns) + " |",
            "| --- |" + " --- |" * len(columns)]
     for name, cells in now.items():
         kept = old.get(name, {})
-        row = [cells.get(b, kept.get(b, "-")) for b in columns]
+        row = [cells.get(c, kept.get(c, "-")) for c in columns]
         out.append(f"| {name} | " + " | ".join(row) + " |")
     return "\n".join(out) + "\n"
 
 
-def main(argv):
-    said = subprocess.run([argv[1], "info", "--matrix"], check=True,
-                          capture_output=True, text=True).stdout
-    backends, now = parse(said.splitlines())
-    with open(argv[2], encoding="utf-8") as file:
+def main(tool, readme, *more):
+    plugins = [word.split("=", 1) for word in more if word != "--write"]
+    with open(readme, encoding="utf-8") as file:
         text = file.read()
-    begin, end = block_of(text)
-    lines = text[begin:end].splitlines()
-    old_backends, old = parse(lines) if lines else ([], {})
-    if argv[3:] == ["--write"]:
-        table = merged(now, backends, old, old_backends)
-        with open(argv[2], "w", encoding="utf-8") as file:
-            file.write(text[:begin] + table + text[end:])
+    if text.count(BEGIN) != 1 or text.count(END) != 1:
+        sys.exit("the README has no place for the table")
+    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    columns, old = parse(text[begin:end].splitlines())
+    order, now = what_is_said(tool, plugins,
+                              columns + [c for c, _ in plugins])
+    if "--write" in more:
+        with open(readme, "w", encoding="utf-8") as file:
+            file.write(text[:begin] + written(order, now, columns, old)
+                       + text[end:])
         return 0
-    faults = [f"{b} has no column" for b in ("ref", "cpu")
-              if b in backends and b not in old_backends]
+    faults = [f"{c} has no column" for c in ("ref", "cpu")
+              if c in order and c not in columns]
     if list(now) != list(old):
         faults.append("the rows are not the tool's")
     for name, cells in now.items():
-        for b, cell in cells.items():
-            if b in old_backends and old.get(name, {}).get(b) != cell:
-                faults.append(f"{name}, {b}: the tool says {cell}, the README "
-                              f"{old.get(name, {}).get(b)}")
-    if not {"ref"} <= set(backends):
-        faults.append("the reference is not in the table")
+        for column, cell in cells.items():
+            stands = old.get(name, {}).get(column)
+            if column in columns and stands != cell:
+                faults.append(f"{name}, {column}: the tool says {cell}, the "
+                              f"README {stands}")
+    if "ref" not in order:
+        faults.append("the reference says nothing")
     print("\n".join(faults) if faults else
-          f"{len(now)} rows of {', '.join(backends)} agree")
+          f"{len(now)} rows agree: {'; '.join(order)}")
     return 1 if faults else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    sys.exit(main(*sys.argv[1:]))
