@@ -62,6 +62,11 @@ grep -q '<skipped message="op: this port does less"' "$work/absent.xml" ||
 grep -q '<failure message="nothing was judged"' "$work/absent.xml" ||
   fail 'a run of nothing is green'
 judge 77 empty --backend ref --only nobody
+# for runners that take 77 for skipped
+judge 1 required --required --backend ref --only nobody
+judge 1 required --required --plugin "$plugin" --options fault=nothing \
+  --case "$one"
+judge 0 required --required --backend ref --case 'merge:f32:n1,h1,s2'
 # a death is one failure, with its signal
 judge 1 crash --plugin "$plugin" --options fault=crash-merge --profile \
   "$work/few.txt" --only merge:f16 kv_copy
