@@ -124,65 +124,86 @@ static void add_case(text_buffer *b, const cJSON *record, const char *suite) {
 
 /* ------------------------------------------------------------ the suites */
 
-/* "cpu.decode.bf16"; files of other people's layers: "cpu.layer". */
-static void name_suite(const cJSON *model, const cJSON *record, char *name,
-                       size_t size) {
-  char op[64], format[64];
-  const char *backend = model_text(model_member(model, "backend"), "name");
-  model_group(record, op, format, sizeof op);
-  if (op[0])
-    snprintf(name, size, "%.64s.%s.%s", backend, op, format);
-  else
-    snprintf(name, size, "%.64s.layer", backend);
+/* A run, and its name: that of the backend, "cpu-2" for a second run of it. */
+typedef struct run_name {
+  const cJSON *model;
+  char name[80];
+} run_name;
+
+static const char *backend_of(const cJSON *model) {
+  return model_text(model_member(model, "backend"), "name");
 }
 
-static int is_of_suite(const cJSON *model, const cJSON *record,
+static run_name name_run(const cJSON *const *models, int32_t i) {
+  run_name r = {models[i], ""};
+  int same = 1;
+  for (int32_t k = 0; k < i; k++)
+    same += strcmp(backend_of(models[k]), backend_of(models[i])) == 0;
+  if (same == 1)
+    snprintf(r.name, sizeof r.name, "%.64s", backend_of(models[i]));
+  else
+    snprintf(r.name, sizeof r.name, "%.64s-%d", backend_of(models[i]), same);
+  return r;
+}
+
+/* "cpu.decode.bf16"; files of other people's layers: "cpu.layer". */
+static void name_suite(const run_name *run, const cJSON *record, char *name,
+                       size_t size) {
+  char op[64], format[64];
+  const char *backend = run->name;
+  model_group(record, op, format, sizeof op);
+  if (op[0])
+    snprintf(name, size, "%s.%s.%s", backend, op, format);
+  else
+    snprintf(name, size, "%s.layer", backend);
+}
+
+static int is_of_suite(const run_name *run, const cJSON *record,
                        const char *suite) {
   char name[256];
-  name_suite(model, record, name, sizeof name);
+  name_suite(run, record, name, sizeof name);
   return strcmp(name, suite) == 0;
 }
 
-static int is_first_of_suite(const cJSON *model, const cJSON *record,
+static int is_first_of_suite(const run_name *run, const cJSON *record,
                              const char *suite) {
   const cJSON *other;
-  cJSON_ArrayForEach(other, model_member(model, "cases")) {
+  cJSON_ArrayForEach(other, model_member(run->model, "cases")) {
     if (other == record) return 1;
-    if (is_of_suite(model, other, suite)) return 0;
+    if (is_of_suite(run, other, suite)) return 0;
   }
   return 1;
 }
 
-static void add_suite(text_buffer *b, const cJSON *model, const char *suite) {
+static void add_suite(text_buffer *b, const run_name *run, const char *suite) {
   counts c = {0, 0, 0, 0};
   const cJSON *record;
   cJSON_ArrayForEach(
       record,
-      model_member(model, "cases")) if (is_of_suite(model, record, suite))
+      model_member(run->model, "cases")) if (is_of_suite(run, record, suite))
       count(&c, outcome_of(record));
   text_add(b, "  <testsuite");
   add_attribute(b, "name", suite);
   add_counts(b, &c);
   text_add(b, ">\n");
-  add_properties(b, model);
+  add_properties(b, run->model);
   cJSON_ArrayForEach(
       record,
-      model_member(model, "cases")) if (is_of_suite(model, record, suite))
+      model_member(run->model, "cases")) if (is_of_suite(run, record, suite))
       add_case(b, record, suite);
   text_add(b, "  </testsuite>\n");
 }
 
-static void add_verdict(text_buffer *b, const cJSON *model) {
-  int code = model_exit(model);
+static void add_verdict(text_buffer *b, const run_name *run) {
+  int code = model_exit(run->model);
   counts c = {1, code != EXIT_SATISFIED, 0, 0};
   char suite[256];
-  snprintf(suite, sizeof suite, "%.64s.verdict",
-           model_text(model_member(model, "backend"), "name"));
+  snprintf(suite, sizeof suite, "%s.verdict", run->name);
   text_add(b, "  <testsuite");
   add_attribute(b, "name", suite);
   add_counts(b, &c);
   text_add(b, ">\n");
-  add_properties(b, model);
+  add_properties(b, run->model);
   text_add(b, "    <testcase name=\"verdict\"");
   add_attribute(b, "classname", suite);
   if (code == EXIT_SATISFIED)
@@ -196,14 +217,14 @@ static void add_verdict(text_buffer *b, const cJSON *model) {
   text_add(b, "  </testsuite>\n");
 }
 
-static void add_model(text_buffer *b, const cJSON *model) {
+static void add_run(text_buffer *b, const run_name *run) {
   char suite[256];
   const cJSON *record;
-  cJSON_ArrayForEach(record, model_member(model, "cases")) {
-    name_suite(model, record, suite, sizeof suite);
-    if (is_first_of_suite(model, record, suite)) add_suite(b, model, suite);
+  cJSON_ArrayForEach(record, model_member(run->model, "cases")) {
+    name_suite(run, record, suite, sizeof suite);
+    if (is_first_of_suite(run, record, suite)) add_suite(b, run, suite);
   }
-  add_verdict(b, model);
+  add_verdict(b, run);
 }
 
 static counts sum_models(const cJSON *const *models, int32_t n) {
@@ -226,7 +247,10 @@ char *report_junit_text(const cJSON *const *models, int32_t count_of) {
            "name=\"mlacheck\"");
   add_counts(&b, &c);
   text_add(&b, ">\n");
-  for (int32_t i = 0; i < count_of; i++) add_model(&b, models[i]);
+  for (int32_t i = 0; i < count_of; i++) {
+    run_name run = name_run(models, i);
+    add_run(&b, &run);
+  }
   text_add(&b, "</testsuites>\n");
   return text_take(&b);
 }

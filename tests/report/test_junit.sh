@@ -91,6 +91,10 @@ expect 1 report "$work/passes.json" "$work/value.json" --junit "$work/two.xml"
 valid "$work/two.xml" || fail 'two runs in one file break the schema'
 expect 0 report "$work/passes.json" --junit -
 cmp -s "$work/out" "$work/passes.xml" || fail 'report writes something else'
+expect 0 report "$work/passes.json" "$work/passes.json" --junit "$work/two.xml"
+valid "$work/two.xml" || fail 'two runs of one backend break the schema'
+grep -q 'testsuite name="ref-2.merge.f32"' "$work/two.xml" ||
+  fail 'two runs of one backend have one name'
 expect 2 report
 expect 2 report "$work/passes.json"
 expect 2 report "$work/passes.xml" --junit -
