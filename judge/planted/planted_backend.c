@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache_layout.h"
 #include "dtype.h"
 #include "error.h"
 #include "planted_core.h"
@@ -97,24 +98,34 @@ static void close_device(mla_handle *handle) {
 
 /* ---------------------------------------------------------------- queries */
 
+static const char *cache_refusal(const mla_problem *p) {
+  int attends = p->op == MLA_OP_DECODE || p->op == MLA_OP_PREFILL;
+  int32_t plain = mla_format_dtype(p->cache_format);
+  mla_cache_layout layout = mla_cache_layout_of(p);
+  if (p->cache_format == MLA_CACHE_F64)
+    return "q_dtype: f64 needs the reference";
+  if (attends && !layout.quantised && p->q_dtype != MLA_F32 &&
+      plain != p->q_dtype)
+    return "cache_format: must be that of q, or q f32";
+  if (attends && mla_cache_mixed(p->cache_format) && p->q_dtype == MLA_F16)
+    return "cache_format: holds bf16, which f16 queries do not";
+  return NULL;
+}
+
 const char *planted_refusal(const mla_problem *p) {
+  int uses_cache = p->op <= MLA_OP_KV_COPY || p->op == MLA_OP_DECODE ||
+                   (p->op == MLA_OP_PREFILL && (p->flags & MLA_CONTEXT));
   if (p->window) return "window: no sliding window";
   if (p->flags & (MLA_ALIBI | MLA_OUTPUT_SCALE))
     return "flags: neither ALiBi nor an output scale";
-  if (p->flags & (MLA_SPARSE | MLA_SCALE_POW2 | MLA_BLOCK_SCALED) ||
-      p->op > MLA_OP_MATMUL)
-    return "flags: neither sparse attention nor scaled formats";
+  if ((p->flags & MLA_SPARSE) || p->op > MLA_OP_MATMUL)
+    return "flags: no sparse attention";
+  if ((p->flags & MLA_BLOCK_SCALED) && (p->flags & (MLA_FUSED_Q | MLA_FUSED_O)))
+    return "flags: no fused forms of scaled weights";
   if (p->q_dtype == MLA_F64 || p->out_dtype == MLA_F64 ||
-      p->weight_dtype == MLA_F64 || p->cache_format == MLA_CACHE_F64)
+      p->weight_dtype == MLA_F64)
     return "q_dtype: f64 needs the reference";
-  int uses_cache = p->op <= MLA_OP_KV_COPY || p->op == MLA_OP_DECODE ||
-                   (p->op == MLA_OP_PREFILL && (p->flags & MLA_CONTEXT));
-  int32_t plain = mla_format_dtype(p->cache_format);
-  if (uses_cache && (plain == MLA_DTYPE_NONE || mla_dtype_bits(plain) < 16))
-    return "cache_format: plain only";
-  int attends = p->op == MLA_OP_DECODE || p->op == MLA_OP_PREFILL;
-  if (uses_cache && attends && p->q_dtype != MLA_F32 && plain != p->q_dtype)
-    return "cache_format: must be that of q, or q f32";
+  if (uses_cache && cache_refusal(p)) return cache_refusal(p);
   if (mla_problem_v_dim(p) > 1024 || p->v_head_dim > 1024)
     return "v_dim: at most 1024";
   return NULL;

@@ -88,6 +88,16 @@ void planted_gather_row(const planted_call *c, const mla_tensor *cache,
                         int64_t request, int64_t j, int64_t kv_head,
                         int64_t width, float *to);
 
+/* planted_cache.c: entries and weights with scales. Do the problem's? */
+int planted_scaled(const planted_call *c);
+void planted_entry_load(const planted_call *c, const mla_tensor *cache,
+                        int64_t slot, int64_t kv_head, float *to);
+void planted_entry_store(const planted_call *c, const mla_tensor *cache,
+                         int64_t slot, const double *values);
+/* A weight's number from its code; the code itself where none are scaled. */
+double planted_weight(const planted_call *c, int32_t scale_slot, double code,
+                      int64_t row, int64_t column);
+
 /* planted_row.c: one row over ranges of keys, merged, written. */
 void planted_attend(const planted_call *c, const planted_row *row,
                     const planted_keys *keys, const planted_range *ranges,

@@ -63,6 +63,10 @@ void planted_gather_row(const planted_call *c, const mla_tensor *cache,
                         int64_t request, int64_t j, int64_t kv_head,
                         int64_t width, float *to) {
   int64_t slot = planted_slot_of(c, request, j);
+  if (planted_scaled(c)) {
+    planted_entry_load(c, cache, slot, kv_head, to);
+    return;
+  }
   int64_t at = planted_cache_offset(c, cache, slot);
   if (cache->rank == 4) at += kv_head * cache->stride[2];
   widen(cache, at, width, to);

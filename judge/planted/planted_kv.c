@@ -13,6 +13,24 @@ static void put_row(const mla_tensor *cache, int64_t at, const mla_tensor *from,
             mla_get(from->data, from->dtype, mla_at2(from, token, d)));
 }
 
+static void put_token(const planted_call *c, const mla_tensor *cache,
+                      int64_t slot, int64_t token, double *values) {
+  const mla_tensor *kv = planted_arg(c, MLA_T_KV_C);
+  const mla_tensor *pe = planted_arg(c, MLA_T_K_PE);
+  int64_t l = kv->shape[1], r = pe ? pe->shape[1] : 0;
+  if (!planted_scaled(c)) {
+    int64_t at = planted_cache_offset(c, cache, slot);
+    put_row(cache, at, kv, token, l);
+    if (pe) put_row(cache, at + l, pe, token, r);
+    return;
+  }
+  for (int64_t d = 0; d < l; d++)
+    values[d] = mla_get(kv->data, kv->dtype, mla_at2(kv, token, d));
+  for (int64_t d = 0; d < r; d++)
+    values[l + d] = mla_get(pe->data, pe->dtype, mla_at2(pe, token, d));
+  planted_entry_store(c, cache, slot, values);
+}
+
 /* The faults of a slot: which one is written, if any. */
 static int64_t slot_written(const planted_call *c, int64_t slot,
                             int64_t capacity) {
@@ -22,30 +40,36 @@ static int64_t slot_written(const planted_call *c, int64_t slot,
   return slot < capacity ? slot : -1;
 }
 
+/* Elements behind the entry, which are another's. */
+static void spill(const planted_call *c, const mla_tensor *cache, int64_t slot,
+                  int64_t capacity) {
+  int64_t at = planted_cache_offset(c, cache, slot) + cache->shape[2];
+  if (!FAULT(c, SLOT_NEIGHBOUR) || slot + 1 >= capacity) return;
+  for (int32_t e = 0; e < c->a && e < cache->stride[1]; e++)
+    mla_put(cache->data, cache->dtype, at + e, 0);
+}
+
 mla_status planted_kv_write(const planted_call *c) {
   const mla_tensor *kv = planted_arg(c, MLA_T_KV_C);
   const mla_tensor *pe = planted_arg(c, MLA_T_K_PE);
   const mla_tensor *map = planted_arg(c, MLA_T_SLOT_MAPPING);
   const mla_tensor *cache = planted_arg(c, MLA_T_CACHE);
-  int64_t l = kv->shape[1], r = pe ? pe->shape[1] : 0, row = 0;
+  int64_t width = kv->shape[1] + (pe ? pe->shape[1] : 0), row = 0;
   int64_t capacity = cache->shape[0] * cache->shape[1];
+  double *values = malloc((size_t)width * sizeof *values);
+  if (!values) return MLA_OUT_OF_MEMORY;
   for (int64_t i = 0; i < map->shape[0]; i++) {
     int64_t slot = slot_written(c, planted_int(map, i), capacity);
     int64_t token = FAULT(c, SLOT_COMPACT) ? row : i;
     if (slot < 0) continue;
     row++;
-    int64_t at = planted_cache_offset(c, cache, slot);
-    put_row(cache, at, kv, token, l);
-    if (pe) put_row(cache, at + l, pe, token, r);
-    if (FAULT(c, SLOT_NEIGHBOUR) && slot + 1 < capacity)
-      for (int32_t e = 0; e < c->a && e < cache->stride[1]; e++)
-        mla_put(cache->data, cache->dtype, at + l + r + e, 0);
+    put_token(c, cache, slot, token, values);
+    spill(c, cache, slot, capacity);
   }
   for (int64_t t = map->shape[0]; FAULT(c, SLOT_PADDING) && t < kv->shape[0];
-       t++) {
-    put_row(cache, 0, kv, t, l);
-    if (pe) put_row(cache, l, pe, t, r);
-  }
+       t++)
+    put_token(c, cache, 0, t, values);
+  free(values);
   return MLA_OK;
 }
 

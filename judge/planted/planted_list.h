@@ -198,6 +198,52 @@
   X(CP_LAST_RANK, "cp-last-rank", "CP-SHARD", PLANTED_DECODE,                  \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_COUNTS, 2, 0, 3, 0,                  \
     "with a shards, the part of the last is not merged")                       \
+  X(SCALE_IGNORED, "scale-ignored", "KV-SCALE", PLANTED_PAGED | PLANTED_WRITE, \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "codes stand for themselves: the scale is left out")                       \
+  X(SCALE_INVERTED, "scale-inverted", "KV-SCALE",                              \
+    PLANTED_PAGED | PLANTED_WRITE, PLANTED_SHOWS | PLANTED_ROWS,               \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "the scale multiplies where it divides, or divides")                       \
+  X(SCALE_OF_K, "scale-of-k", "KV-SCALE", PLANTED_DECODE,                      \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "values have the scale of keys")                                           \
+  X(SCALE_OF_PAGE, "scale-of-page", "KV-SCALE", PLANTED_PAGED,                 \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "all tokens of a page have the scale of its first")                        \
+  X(TILE_FIRST, "tile-first", "TILE-SCALE", PLANTED_PAGED | PLANTED_WRITE,     \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "all tiles of an entry have the scale of its first")                       \
+  X(TILE_ROUNDED, "tile-rounded", "TILE-SCALE", PLANTED_PAGED,                 \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "scales of tiles are rounded to bf16 when they are read")                  \
+  X(TILE_RULE, "tile-rule", "TILE-SCALE", PLANTED_WRITE, PLANTED_SHOWS,        \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "the writer takes powers of two where it should not, or not")              \
+  X(TILE_PLACE, "tile-place", "TILE-SCALE", PLANTED_PAGED | PLANTED_WRITE,     \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "scales are thought to follow each row, not all of a block")               \
+  X(TILE_STRIDE, "tile-stride", "TILE-SCALE", PLANTED_PAGED | PLANTED_WRITE,   \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "the place of scales follows from the shape, not the stride")              \
+  X(TILE_BLOCK, "tile-block", "TILE-SCALE", PLANTED_ABSORB, PLANTED_SHOWS,     \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "all rows of weights have the scales of the first 128")                    \
+  X(DIALECT_SWAPPED, "dialect-swapped", "FP8-DIALECT",                         \
+    PLANTED_PAGED | PLANTED_WRITE, PLANTED_SHOWS | PLANTED_ROWS,               \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "codes of one dialect of e4m3 are taken for the other")                    \
+  X(DIALECT_NAN, "dialect-nan", "FP8-DIALECT", PLANTED_PAGED,                  \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "codes of NaN are read as numbers")                                        \
+  X(DIALECT_RANGE, "dialect-range", "FP8-DIALECT", PLANTED_WRITE,              \
+    PLANTED_SHOWS, PLANTED_AS_IS, 0, 0, 0, 0, "codes saturate at 240")         \
+  X(DIALECT_OVERFLOW, "dialect-overflow", "FP8-DIALECT", PLANTED_WRITE,        \
+    PLANTED_SHOWS, PLANTED_AS_IS, 0, 0, 0, 0,                                  \
+    "what is beyond the range becomes NaN")                                    \
+  X(DIALECT_ZERO, "dialect-zero", "FP8-DIALECT", PLANTED_WRITE, PLANTED_SHOWS, \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "what rounds to -0 is written as such, which is NaN")                      \
   X(ROPE_IGNORED, "rope-ignored", "ROPE-STYLE", PLANTED_ATTEND,                \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "the rope part does not enter the score")                                  \

@@ -40,7 +40,8 @@ static void copy_weights(const planted_call *c, const mla_tensor *to,
       int64_t row = weight_row(c, h, first + i);
       for (int64_t d = 0; d < to->shape[2]; d++)
         mla_put(to->data, to->dtype, mla_at3(to, h, i, d),
-                at(w, mla_at2(w, row, d)));
+                planted_weight(c, MLA_T_KV_B_SCALE, at(w, mla_at2(w, row, d)),
+                               row, d));
     }
 }
 
