@@ -28,7 +28,8 @@ static const char help[] =
     "DIR/NAME.out.safetensors with the outputs, by name; `mlacheck verify "
     "DIR`\n"
     "judges them. golden/FORMAT.md describes the files. Calls that must be\n"
-    "refused are left out: a file cannot refuse.\n"
+    "refused, and those composed of several, are left out: no file can answer\n"
+    "them.\n"
     "\n"
     "exit codes: 0 written, 2 usage, 3 environment, 77 no case\n";
 
@@ -69,6 +70,14 @@ static mla_status fill(mla_docket *d, const export_options *o, mla_error *err) {
   mla_suite_free(&suite);
   mla_docket_keep_only(d, o->only.value, o->only.count);
   return status;
+}
+
+/* A file cannot refuse, nor be called several times to compose an answer. */
+static int can_be_asked(const mla_item *item) {
+  mla_case c;
+  return item->kind == MLA_ITEM_CASE &&
+         mla_case_parse(item->id, &c, NULL) == MLA_OK &&
+         !c.num[MLA_K_CASCADE] && !c.num[MLA_K_RANKS] && !c.num[MLA_K_CHUNKED];
 }
 
 /* "0007_decode_bf16" */
@@ -136,7 +145,7 @@ static int write_all(const export_options *o, const mla_docket *docket) {
   mla_status status = MLA_OK;
   int32_t written = 0, count = mla_docket_count(docket);
   for (int32_t i = 0; i < count && status == MLA_OK; i++) {
-    if (mla_docket_at(docket, i)->kind != MLA_ITEM_CASE) continue;
+    if (!can_be_asked(mla_docket_at(docket, i))) continue;
     status = write_case(docket, i, ++written, dir, cases, &err);
   }
   if (status == MLA_OK) status = save_index(root, dir, &err);
@@ -147,7 +156,7 @@ static int write_all(const export_options *o, const mla_docket *docket) {
   }
   printf("wrote %d cases to %s", (int)written, dir);
   if (written < count)
-    printf("; %d that must be refused are left out", (int)(count - written));
+    printf("; %d that no file can answer are left out", (int)(count - written));
   printf("\n");
   return written ? EXIT_SATISFIED : EXIT_NOTHING;
 }
