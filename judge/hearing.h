@@ -7,6 +7,9 @@
 #include "judge.h"
 #include "place.h"
 
+/* Of all tensors: above that, one repetition must do. */
+#define MLA_REPEAT_BYTES ((int64_t)16 << 20)
+
 typedef struct hearing {
   mla_device *device;
   const mla_vector *v;

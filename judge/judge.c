@@ -323,6 +323,7 @@ void mla_judge_vector(mla_device *device, const mla_vector *v,
     mla_repeat(&h);
     if (options->repeat) mla_replay_graph(&h);
     regroup(&h);
+    if (options->repeat) mla_regroup_elsewhere(&h);
   }
   observe(&h, poison);
   release(&h);

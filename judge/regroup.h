@@ -1,5 +1,5 @@
 /*
- * regroup.h - the same rows in another batch.
+ * regroup.h - the same rows in another batch, or in other pages.
  *
  * A backend that declares batch invariance promises that a row's bits follow
  * from its own data alone. Data of a case is a function of the request and
@@ -8,7 +8,7 @@
 #ifndef MLA_REGROUP_H
 #define MLA_REGROUP_H
 
-#include "vector.h"
+#include "hearing.h"
 
 /*
  * got[slot]: outputs of the whole batch. *differs: a row of the first request
@@ -18,5 +18,12 @@
 mla_status mla_regroup_check(mla_device *device, const mla_vector *v,
                              unsigned char *const *got, int *differs,
                              mla_error *err);
+
+/*
+ * All requests with other physical pages, strides, page size, splits and
+ * chunks (as far as the backend takes them): the values must be right there
+ * too. Adds to a verdict that is a pass so far.
+ */
+void mla_regroup_elsewhere(hearing *h);
 
 #endif

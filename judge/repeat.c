@@ -9,9 +9,6 @@
 #include "hearing.h"
 #include "tensor.h"
 
-/* Above that, one repetition must do. */
-#define MOST_BYTES ((int64_t)16 << 20)
-
 static int64_t bytes_of(const mla_vector *v) {
   int64_t bytes = 0;
   for (int s = 0; s < MLA_T_COUNT; s++)
@@ -133,6 +130,6 @@ static int repeat_with(hearing *h, mla_poison poison, mla_side side) {
 void mla_repeat(hearing *h) {
   if (!h->options->repeat) return;
   if (!repeat_with(h, MLA_POISON_LARGE, MLA_SIDE_START)) return;
-  if (bytes_of(h->v) <= MOST_BYTES)
+  if (bytes_of(h->v) <= MLA_REPEAT_BYTES)
     repeat_with(h, MLA_POISON_ZERO, MLA_SIDE_END);
 }

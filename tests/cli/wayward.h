@@ -21,6 +21,7 @@
  *   gap             padding of the first output is written
  *   flicker         every second run has a last bit flipped
  *   zero            the workspace, read as it comes, leaks into an output
+ *   splits          one value is wrong, when splits are asked for
  *   peek-before     a byte before the first input is read, for nothing
  *   peek-behind     a byte behind it
  *   crash, abort, exit, hang   no return from run

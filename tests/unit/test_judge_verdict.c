@@ -104,6 +104,7 @@ static const struct {
     {"gap", decode, MLA_VERDICT_FAIL, ""},
     {"flicker", decode, MLA_VERDICT_FAIL, ""},
     {"zero", decode, MLA_VERDICT_FAIL, ""},
+    {"splits", decode, MLA_VERDICT_FAIL, "splits=3"},
     {"empty-positive", "decode:f32:b2,h2,q1,page16,len=0+3,l64,r8",
      MLA_VERDICT_PASS, ""},
     {"empty-silent", "decode:f32:b2,h2,q1,page16,len=0+3,l64,r8",
