@@ -12,7 +12,7 @@
 #ifndef MLA_GPU_ATTEND_H
 #define MLA_GPU_ATTEND_H
 
-#include "gpu_num.h"
+#include "gpu_entry.h"
 
 enum { MLA_ATTEND_THREADS = 256, MLA_ATTEND_MAX_SPLITS = 16 };
 
@@ -22,6 +22,8 @@ typedef struct mla_attend_args {
   int q_dtype;
   const void *cache, *v_cache; /* v_cache NULL: values are keys' start */
   int64_t k_block, k_row, k_head, v_block, v_row, v_head;
+  mla_entry k_entry, v_entry; /* where entries have scales */
+  int compute;                /* type that their values are rounded to */
   const int32_t *table;
   int64_t table_row;
   const void *new_c, *new_r; /* prefill: this step's latents; NULL: none */
@@ -80,15 +82,28 @@ MLA_DEV mla_attend_row mla_row_of(const mla_attend_args &a, int token) {
   return r;
 }
 
+/* Keys or values: where they lie, plain or in entries with scales. */
+typedef struct mla_attend_rows {
+  const void *base;
+  int64_t block, row;
+  int head; /* kv head */
+  int64_t head_step;
+  int width;
+} mla_attend_rows;
+
 /* Column d of key (or value) j, wherever it lies. */
 template <int DT>
 MLA_DEV float mla_key_at(const mla_attend_args &a, const mla_attend_row &r,
-                         const void *base, int64_t block, int64_t row,
-                         int64_t head, int j, int d) {
+                         const mla_attend_rows &x, const mla_entry &e, int j,
+                         int d) {
   if (j < r.context) {
     int64_t id = a.table[r.request * a.table_row + j / a.block_size];
-    return mla_elem<DT>::load(base,
-                              id * block + (j % a.block_size) * row + head + d);
+    int64_t offset = j % a.block_size;
+    if (e.scaled)
+      return mla_entry_value(e, mla_entry_at(e, x.base, id, offset, x.head), d,
+                             a.compute);
+    return mla_elem<DT>::load(
+        x.base, id * x.block + offset * x.row + x.head * x.head_step + d);
   }
   int64_t t = r.first + (j - r.context);
   if (d < a.latent) return mla_elem<DT>::load(a.new_c, t * a.new_c_row + d);
@@ -97,11 +112,10 @@ MLA_DEV float mla_key_at(const mla_attend_args &a, const mla_attend_row &r,
 
 template <int DT>
 MLA_DEV void mla_load_tile(const mla_attend_args &a, const mla_attend_row &r,
-                           const void *base, int64_t block, int64_t row,
-                           int64_t head, int j0, int n, int width, float *to) {
-  for (int i = MLA_TID; i < n * width; i += MLA_ATTEND_THREADS)
-    to[i] =
-        mla_key_at<DT>(a, r, base, block, row, head, j0 + i / width, i % width);
+                           const mla_attend_rows &x, const mla_entry &e, int j0,
+                           int n, float *to) {
+  for (int i = MLA_TID; i < n * x.width; i += MLA_ATTEND_THREADS)
+    to[i] = mla_key_at<DT>(a, r, x, e, j0 + i / x.width, i % x.width);
 }
 
 /* Scores of a tile for one wave's row, tile at most the wave's width. */
@@ -138,6 +152,10 @@ MLA_KERNEL mla_attend_partial(mla_attend_args a) {
   float *k_tile = shared + waves * a.dk;
   float *v_tile = a.v_cache ? k_tile + a.tile * a.dk : k_tile;
   const int v_width = a.v_cache ? a.dv : a.dk;
+  const mla_attend_rows k_rows = {a.cache, a.k_block, a.k_row,
+                                  kv_head, a.k_head,  a.dk};
+  const mla_attend_rows v_rows = {a.v_cache, a.v_block, a.v_row,
+                                  kv_head,   a.v_head,  a.dv};
   const mla_attend_row r = mla_row_of(a, token);
   if (r.request < 0) return;
   const int per = mla_split_keys(r.visible, a.splits);
@@ -154,11 +172,8 @@ MLA_KERNEL mla_attend_partial(mla_attend_args a) {
   for (int j0 = lo; j0 < hi; j0 += a.tile) {
     const int n = hi - j0 < a.tile ? hi - j0 : a.tile;
     MLA_BARRIER();
-    mla_load_tile<DT>(a, r, a.cache, a.k_block, a.k_row, kv_head * a.k_head, j0,
-                      n, a.dk, k_tile);
-    if (a.v_cache)
-      mla_load_tile<DT>(a, r, a.v_cache, a.v_block, a.v_row, kv_head * a.v_head,
-                        j0, n, a.dv, v_tile);
+    mla_load_tile<DT>(a, r, k_rows, a.k_entry, j0, n, k_tile);
+    if (a.v_cache) mla_load_tile<DT>(a, r, v_rows, a.v_entry, j0, n, v_tile);
     MLA_BARRIER();
     const float s = mla_tile_scores(a, q, k_tile, n);
     const float tile_top = mla_wave_max(s);

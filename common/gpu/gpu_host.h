@@ -8,6 +8,7 @@
 #include "mla/mla.h"
 
 extern "C" {
+#include "cache_layout.h"
 #include "dtype.h"
 #include "error.h"
 }

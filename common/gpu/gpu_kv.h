@@ -5,7 +5,7 @@
 #ifndef MLA_GPU_KV_H
 #define MLA_GPU_KV_H
 
-#include "gpu_num.h"
+#include "gpu_entry.h"
 
 enum { MLA_KV_THREADS = 256 };
 
@@ -23,6 +23,7 @@ typedef struct mla_kv_args {
   const int32_t *table, *cu, *starts;
   int64_t table_row, cu_step, starts_step;
   int requests, latent, width;
+  mla_entry entry; /* where entries have scales */
   const void *src; /* kv_copy */
   int64_t src_block, src_row;
   const int64_t *pairs;
@@ -42,6 +43,62 @@ MLA_KERNEL mla_kv_write_rows(mla_kv_args a) {
                                           t * a.r_row + d - a.latent);
     mla_store_any(a.cache, a.cache_dtype, at + d, v);
   }
+}
+
+/* Value d of a token that is to be written. */
+MLA_DEV float mla_token_value(const mla_kv_args &a, int64_t t, int d) {
+  return d < a.latent
+             ? mla_load_any(a.kv_c, a.io_dtype, t * a.c_row + d)
+             : mla_load_any(a.k_pe, a.io_dtype, t * a.r_row + d - a.latent);
+}
+
+/* Code d of a token, 0 past the last. */
+MLA_DEV uint32_t mla_token_code(const mla_kv_args &a, int64_t t, int d,
+                                float scale) {
+  if (d >= a.entry.codes) return 0;
+  return mla_float_to_code(a.entry.code, mla_token_value(a, t, d) / scale);
+}
+
+/* A tile by one wave: its scale, then its codes, byte after byte. */
+MLA_DEV void mla_write_tile(const mla_kv_args &a, const mla_entry_place &p,
+                            int64_t t, int tile) {
+  const mla_entry &e = a.entry;
+  const int first = tile * e.tile, per = e.code == MLA_I4 ? 2 : 1;
+  float scale = e.one, amax = 0;
+  if (e.scale != MLA_DTYPE_NONE) {
+    for (int d = MLA_LANE; d < e.tile; d += MLA_WAVE)
+      amax = fmaxf(amax, fabsf(mla_token_value(a, t, first + d)));
+    scale = mla_scale_of(e, mla_wave_max(amax));
+    if (MLA_LANE == 0) mla_put_scale(e, p.scales, tile, scale);
+  }
+  for (int i = MLA_LANE; i * per < e.tile; i += MLA_WAVE) {
+    const int d = first + i * per;
+    uint32_t byte = mla_token_code(a, t, d, scale);
+    if (per == 2) byte |= mla_token_code(a, t, d + 1, scale) << 4;
+    p.row[d / per] = (unsigned char)byte;
+  }
+}
+
+/* Grid: x token. Entries with scales. */
+MLA_KERNEL mla_kv_write_entries(mla_kv_args a) {
+  const int64_t t = blockIdx.x;
+  const int64_t slot = a.slots[t * a.slots_step];
+  const mla_entry &e = a.entry;
+  const int waves = MLA_KV_THREADS / MLA_WAVE, tiles = e.codes / e.tile;
+  if (slot < 0 || slot >= a.capacity) return;
+  const mla_entry_place p = mla_entry_at(a.entry, a.cache, slot / a.block_size,
+                                         slot % a.block_size, 0);
+  for (int tile = MLA_WAVE_ID; tile < tiles; tile += waves)
+    mla_write_tile(a, p, t, tile);
+  for (int d = e.codes + MLA_TID; d < e.width; d += MLA_KV_THREADS)
+    ((uint16_t *)(p.row + e.rest_at))[d - e.codes] =
+        mla_float_to_bf16(mla_token_value(a, t, d));
+  const int end = e.rest_at + 2 * (e.width - e.codes);
+  for (int i = end + MLA_TID; i < e.row_bytes; i += MLA_KV_THREADS)
+    p.row[i] = 0;
+  for (int i = tiles + MLA_TID * (e.scale == MLA_E8M0);
+       e.scale == MLA_E8M0 && i < e.side_bytes; i += MLA_KV_THREADS)
+    p.scales[i] = 0;
 }
 
 /* The request of gathered token t: cu[b] <= t < cu[b + 1]; -1 past all. */
@@ -66,6 +123,14 @@ MLA_KERNEL mla_kv_read_rows(mla_kv_args a) {
   int64_t j = t - a.cu[b * a.cu_step];
   if (a.starts) j += a.starts[b * a.starts_step];
   const int64_t id = a.table[b * a.table_row + j / a.block_size];
+  if (a.entry.scaled) {
+    const mla_entry_place p =
+        mla_entry_at(a.entry, a.cache, id, j % a.block_size, 0);
+    for (int d = MLA_TID; d < a.entry.width; d += MLA_KV_THREADS)
+      mla_store_any(a.dst, a.io_dtype, t * a.dst_row + d,
+                    mla_entry_value(a.entry, p, d, MLA_F32));
+    return;
+  }
   const int64_t at = id * a.block + j % a.block_size * a.row;
   for (int d = MLA_TID; d < a.width; d += MLA_KV_THREADS)
     mla_store_any(a.dst, a.io_dtype, t * a.dst_row + d,

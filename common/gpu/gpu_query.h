@@ -18,6 +18,22 @@ static int mla_gpu_uses_cache(const mla_problem *p) {
          (p->op == MLA_OP_PREFILL && (p->flags & MLA_CONTEXT));
 }
 
+static const char *mla_gpu_why_not_cache(const mla_problem *p) {
+  const int cache = mla_format_dtype(p->cache_format);
+  const int attends = p->op == MLA_OP_DECODE || p->op == MLA_OP_PREFILL;
+  if (p->cache_format == MLA_CACHE_F64) return "cache_format: no f64";
+  if (mla_cache_layout_of(p).quantised) {
+    if (attends && mla_cache_mixed(p->cache_format) && p->q_dtype == MLA_F16)
+      return "cache_format: holds bf16, which f16 queries do not";
+    return NULL;
+  }
+  if (p->op == MLA_OP_PREFILL && cache != p->q_dtype)
+    return "cache_format: prefill takes plain context of q's type only";
+  if (p->op == MLA_OP_DECODE && p->q_dtype != MLA_F32 && cache != p->q_dtype)
+    return "cache_format: must be q's type, or q f32";
+  return NULL;
+}
+
 static const char *mla_gpu_why_not_types(const mla_problem *p) {
   const int weights = p->op == MLA_OP_ABSORB || p->op == MLA_OP_Q_ABSORB ||
                       p->op == MLA_OP_V_EXPAND || p->op == MLA_OP_PREFILL ||
@@ -32,22 +48,15 @@ static const char *mla_gpu_why_not_types(const mla_problem *p) {
   if (weights && !mla_gpu_real(p->weight_dtype))
     return "weight_dtype: f32, f16 and bf16 only";
   if (!mla_gpu_uses_cache(p)) return NULL;
-  const int cache = mla_format_dtype(p->cache_format);
-  if (!mla_gpu_real(cache)) return "cache_format: f32, f16 and bf16 only";
-  if (p->op == MLA_OP_PREFILL && cache != p->q_dtype)
-    return "cache_format: prefill takes context of q's type only";
-  if (p->op == MLA_OP_DECODE && p->q_dtype != MLA_F32 && cache != p->q_dtype)
-    return "cache_format: must be q's type, or q f32";
-  return NULL;
+  return mla_gpu_why_not_cache(p);
 }
 
 static const char *mla_gpu_why_not(const mla_problem *p) {
   if (p->window) return "window: no sliding window";
   if (p->flags & (MLA_ALIBI | MLA_OUTPUT_SCALE))
     return "flags: neither ALiBi nor an output scale";
-  if (p->flags & (MLA_SPARSE | MLA_SCALE_POW2 | MLA_BLOCK_SCALED) ||
-      p->op > MLA_OP_MATMUL)
-    return "flags: neither sparse attention nor scaled formats";
+  if (p->flags & (MLA_SPARSE | MLA_BLOCK_SCALED) || p->op > MLA_OP_MATMUL)
+    return "flags: neither sparse attention nor scaled weights";
   const char *types = mla_gpu_why_not_types(p);
   if (types) return types;
   if (p->op == MLA_OP_DECODE &&

@@ -9,7 +9,7 @@
 #define MLA_GPU_RUN_ATTEND_H
 
 #include "gpu_attend.h"
-#include "gpu_host.h"
+#include "gpu_host_entry.h"
 #include "gpu_merge.h"
 #include "gpu_run_product.h"
 
@@ -56,6 +56,8 @@ static inline mla_attend_args mla_gpu_attend_args(const mla_gpu_call *c) {
   mla_attend_args a = {};
   const mla_problem *p = c->p;
   a.cache = mla_gpu_data(c, MLA_T_CACHE);
+  a.k_entry = mla_gpu_entry(c, MLA_T_CACHE);
+  a.compute = p->q_dtype;
   a.k_block = mla_gpu_stride(c, MLA_T_CACHE, 0);
   a.k_row = mla_gpu_stride(c, MLA_T_CACHE, 1);
   a.table = (const int32_t *)mla_gpu_data(c, MLA_T_BLOCK_TABLE);
@@ -183,6 +185,7 @@ static mla_status mla_gpu_decode(const mla_gpu_call *c) {
   if (c->p->flags & MLA_SEPARATE_V) {
     a.k_head = mla_gpu_stride(c, MLA_T_CACHE, 2);
     a.v_cache = mla_gpu_data(c, MLA_T_V_CACHE);
+    a.v_entry = mla_gpu_entry(c, MLA_T_V_CACHE);
     a.v_block = mla_gpu_stride(c, MLA_T_V_CACHE, 0);
     a.v_row = mla_gpu_stride(c, MLA_T_V_CACHE, 1);
     a.v_head = mla_gpu_stride(c, MLA_T_V_CACHE, 2);
@@ -190,7 +193,9 @@ static mla_status mla_gpu_decode(const mla_gpu_call *c) {
   const int64_t slice = mla_gpu_slice(c->p, &c->plan->limits);
   a.part_out = (float *)c->workspace;
   a.part_lse = a.part_out + slice * a.heads * a.splits * a.dv;
-  const int cache_dtype = mla_format_dtype(c->p->cache_format);
+  /* Scaled entries are read by what they are; the type is then nothing. */
+  const int cache_dtype =
+      a.k_entry.scaled ? c->p->q_dtype : mla_format_dtype(c->p->cache_format);
   for (int64_t t = 0; t < a.tokens; t += slice) {
     const int n = (int)(a.tokens - t < slice ? a.tokens - t : slice);
     a.token0 = (int)t;

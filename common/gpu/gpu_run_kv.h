@@ -4,7 +4,7 @@
 #ifndef MLA_GPU_RUN_KV_H
 #define MLA_GPU_RUN_KV_H
 
-#include "gpu_host.h"
+#include "gpu_host_entry.h"
 #include "gpu_kv.h"
 
 static mla_kv_args mla_gpu_cache_args(const mla_gpu_call *c) {
@@ -17,6 +17,7 @@ static mla_kv_args mla_gpu_cache_args(const mla_gpu_call *c) {
   a.capacity = cache->shape[0] * cache->shape[1];
   a.block_size = c->p->block_size;
   a.width = (int)cache->shape[2];
+  a.entry = mla_gpu_entry(c, MLA_T_CACHE);
   return a;
 }
 
@@ -34,8 +35,11 @@ static mla_status mla_gpu_kv_write(const mla_gpu_call *c) {
   a.latent = (int)kv->shape[1];
   a.slots = (const int64_t *)slots->data;
   a.slots_step = slots->stride[0];
-  MLA_LAUNCH(mla_kv_write_rows, dim3((unsigned)slots->shape[0]),
-             dim3(MLA_KV_THREADS), 0, c->stream, a);
+  const dim3 tokens((unsigned)slots->shape[0]), threads(MLA_KV_THREADS);
+  if (a.entry.scaled)
+    MLA_LAUNCH(mla_kv_write_entries, tokens, threads, 0, c->stream, a);
+  else
+    MLA_LAUNCH(mla_kv_write_rows, tokens, threads, 0, c->stream, a);
   return mla_gpu_launched(c, "kv_write_rows");
 }
 
@@ -72,7 +76,10 @@ static mla_status mla_gpu_kv_copy(const mla_gpu_call *c) {
   a.pairs = (const int64_t *)pairs->data;
   a.pairs_row = pairs->stride[0];
   const dim3 grid((unsigned)c->p->block_size), block(MLA_KV_THREADS);
-  if (a.cache_dtype == MLA_F32)
+  if (mla_dtype_bits(a.cache_dtype) == 8)
+    MLA_LAUNCH(mla_kv_copy_rows<uint8_t>, grid, block, 0, c->stream, a,
+               pairs->shape[0]);
+  else if (a.cache_dtype == MLA_F32)
     MLA_LAUNCH(mla_kv_copy_rows<uint32_t>, grid, block, 0, c->stream, a,
                pairs->shape[0]);
   else
