@@ -23,7 +23,7 @@ static int64_t mla_mfma_groups(const mla_problem *p, const mla_limits *l) {
 static int64_t mla_mfma_splits(const mla_handle *h, const mla_problem *p,
                                const mla_limits *l) {
   const int64_t blocks = l->requests * mla_mfma_groups(p, l);
-  const int64_t most = (l->max_seq_len + 127) / 128;
+  const int64_t most = (l->max_seq_len + MLA_MFMA_LEAST - 1) / MLA_MFMA_LEAST;
   const int64_t part = (MLA_MFMA_DV + 1) * (int64_t)p->num_heads * l->tokens;
   int64_t n = blocks > 0 ? (h->units + blocks - 1) / blocks : 1;
   if (l->num_splits > 0) n = l->num_splits;

@@ -32,6 +32,9 @@ MLA_DEV mla_f32x4 mla_mfma_16(mla_u32x2 a, mla_u32x2 b, mla_f32x4 d,
 #define MLA_MFMA_16(type, a, b, d) \
   mla_mfma_16<type>(a, b, d, __FILE__, __LINE__)
 #define MLA_UNROLL
+#define MLA_THREAD_AGAIN() MLA_TID
+#define MLA_FORGET(x) (void)(x)
+#define MLA_TWO_WAVES
 #define MLA_EXP2(x) exp2f(x)
 #define MLA_ANY_LANE(x) emu_any(x, __FILE__, __LINE__)
 
@@ -52,6 +55,14 @@ MLA_DEV mla_f32x4 mla_mfma_16(mla_u32x2 a, mla_u32x2 b, mla_f32x4 d) {
 }
 #define MLA_MFMA_16(type, a, b, d) mla_mfma_16<type>(a, b, d)
 #define MLA_UNROLL _Pragma("unroll")
+/* MLA_TID without a register that lives from the beginning to the end. */
+#define MLA_THREAD_AGAIN()                                   \
+  ((int)(__builtin_amdgcn_readfirstlane(MLA_TID / 64) * 64 + \
+         __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0))))
+/* What was computed of a uniform x need not be kept for later. */
+#define MLA_FORGET(x) asm volatile("" : "+s"(x))
+/* Two waves a SIMD: at most 256 registers, none of them apart. */
+#define MLA_TWO_WAVES __attribute__((amdgpu_waves_per_eu(2, 2)))
 #define MLA_EXP2(x) __builtin_amdgcn_exp2f(x)
 #define MLA_ANY_LANE(x) __any(x)
 

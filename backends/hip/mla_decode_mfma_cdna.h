@@ -7,10 +7,13 @@
  * products are taken transposed, S^T = K Q^T and O^T = V^T P^T: then a lane
  * holds scores of one row alone, and as they come out of the first product
  * they go into the second. Keys pass through shared memory once, in tiles of
- * 32 that serve as K and as V; the next tile is on its way meanwhile, in
+ * 16 that serve as K and as V; the next tile is on its way meanwhile, in
  * registers. V^T is had by turning 4 x 4 elements about in registers, which
  * puts columns in an order of its own: tile i of a group of 64 columns holds
  * columns 4n + i.
+ *
+ * All of it fits 256 registers, so that two blocks share a CU, and results of
+ * matrix instructions need not be moved to be scaled.
  */
 #ifndef MLA_DECODE_MFMA_CDNA_H
 #define MLA_DECODE_MFMA_CDNA_H
@@ -21,14 +24,19 @@
 enum {
   MLA_MFMA_THREADS = 256,
   MLA_MFMA_WAVE = 64,
-  MLA_MFMA_ROWS = 64, /* of a block */
-  MLA_MFMA_KEYS = 32, /* of a tile */
+  MLA_MFMA_ROWS = 64,   /* of a block */
+  MLA_MFMA_KEYS = 16,   /* of a tile */
+  MLA_MFMA_LEAST = 128, /* keys of a split */
   MLA_MFMA_DK = 576,
   MLA_MFMA_DV = 512,
   MLA_MFMA_CHUNKS = MLA_MFMA_DK / 8, /* of 16 bytes in a key */
-  /* Eight lanes load a key; a chunk of padding keeps keys off each other's
-     banks. */
-  MLA_MFMA_LOADS = MLA_MFMA_CHUNKS / 8,
+  MLA_MFMA_QUADS = MLA_MFMA_CHUNKS / 4,
+  /* Of q, a lane has 18 chunks, of each quad one: the last three wait in
+     shared memory, where each lane finds its own again. */
+  MLA_MFMA_HELD = MLA_MFMA_QUADS - 3,
+  /* Sixteen lanes load a key, the last half of a turn for eight of them; a
+     chunk of padding keeps keys off each other's banks. */
+  MLA_MFMA_LOADS = (MLA_MFMA_CHUNKS + 15) / 16,
   MLA_MFMA_STRIDE = MLA_MFMA_CHUNKS + 1
 };
 
@@ -36,12 +44,13 @@ enum {
 #define MLA_MFMA_F16_LIFT 4096.0f
 
 typedef mla_u32x4 mla_mfma_key[MLA_MFMA_STRIDE];
+typedef mla_u32x4 mla_mfma_rest[MLA_MFMA_THREADS];
 
 /* Keys a split takes of a request that has n. */
 MLA_DEV int mla_mfma_split_keys(int n, int splits) {
   const int even = (n + splits - 1) / splits;
   const int per = (even + MLA_MFMA_KEYS - 1) / MLA_MFMA_KEYS * MLA_MFMA_KEYS;
-  return per < 4 * MLA_MFMA_KEYS ? 4 * MLA_MFMA_KEYS : per;
+  return per < MLA_MFMA_LEAST ? MLA_MFMA_LEAST : per;
 }
 
 MLA_DEV const mla_u32x4 *mla_mfma_chunks(const void *base, int64_t element) {
@@ -52,17 +61,24 @@ MLA_DEV const mla_u32x4 *mla_mfma_chunks(const void *base, int64_t element) {
 MLA_DEV void mla_mfma_fetch(const mla_attend_args &a, int request, int j,
                             int end, mla_u32x4 *to) {
   const mla_u32x4 zero = {0, 0, 0, 0};
-  const int part = MLA_TID % 8;
-  if (j < end) {
-    const int64_t id = a.table[request * a.table_row + j / a.block_size];
-    const mla_u32x4 *key =
-        mla_mfma_chunks(a.cache, id * a.k_block + j % a.block_size * a.k_row);
-    MLA_UNROLL
-    for (int i = 0; i < MLA_MFMA_LOADS; i++) to[i] = key[part + 8 * i];
-  } else {
-    MLA_UNROLL
-    for (int i = 0; i < MLA_MFMA_LOADS; i++) to[i] = zero;
-  }
+  const int part = MLA_TID % 16;
+  MLA_UNROLL
+  for (int i = 0; i < MLA_MFMA_LOADS; i++) to[i] = zero;
+  if (j >= end) return;
+  const int64_t id = a.table[request * a.table_row + j / a.block_size];
+  const mla_u32x4 *key =
+      mla_mfma_chunks(a.cache, id * a.k_block + j % a.block_size * a.k_row);
+  MLA_UNROLL
+  for (int i = 0; i < MLA_MFMA_LOADS - 1; i++) to[i] = key[part + 16 * i];
+  if (part < 8) to[MLA_MFMA_LOADS - 1] = key[MLA_MFMA_DV / 8 + part];
+}
+
+MLA_DEV void mla_mfma_keep(mla_mfma_key *tile, const mla_u32x4 *from) {
+  const int part = MLA_TID % 16;
+  mla_u32x4 *key = tile[MLA_TID / 16];
+  MLA_UNROLL
+  for (int i = 0; i < MLA_MFMA_LOADS - 1; i++) key[part + 16 * i] = from[i];
+  if (part < 8) key[MLA_MFMA_DV / 8 + part] = from[MLA_MFMA_LOADS - 1];
 }
 
 MLA_DEV mla_u32x2 mla_low_half(mla_u32x4 v) {
@@ -72,23 +88,22 @@ MLA_DEV mla_u32x2 mla_high_half(mla_u32x4 v) {
   return mla_u32x2{v[2], v[3]};
 }
 
-/* Scores of 32 keys against this wave's 16 rows: s[t][r] is key
-   16t + 4g + r. */
+/* Scores of 16 keys against this wave's 16 rows; register r is key 4g + r.
+   Two sums: one would wait for itself. */
 template <int DT>
-MLA_DEV void mla_mfma_scores(const mla_mfma_key *tile, const mla_u32x4 *q,
-                             mla_f32x4 *s) {
+MLA_DEV mla_f32x4 mla_mfma_scores(const mla_mfma_key *tile, const mla_u32x4 *q,
+                                  const mla_mfma_rest *rest) {
   const int n = MLA_LANE % 16, g = MLA_LANE / 16;
-  const mla_f32x4 zero = {0, 0, 0, 0};
-  s[0] = s[1] = zero;
+  mla_f32x4 even = {0, 0, 0, 0}, odd = {0, 0, 0, 0};
   MLA_UNROLL
-  for (int c = 0; c < MLA_MFMA_CHUNKS / 4; c++) {
-    const mla_u32x4 k0 = tile[n][4 * c + g];
-    const mla_u32x4 k1 = tile[16 + n][4 * c + g];
-    s[0] = MLA_MFMA_16(DT, mla_low_half(k0), mla_low_half(q[c]), s[0]);
-    s[1] = MLA_MFMA_16(DT, mla_low_half(k1), mla_low_half(q[c]), s[1]);
-    s[0] = MLA_MFMA_16(DT, mla_high_half(k0), mla_high_half(q[c]), s[0]);
-    s[1] = MLA_MFMA_16(DT, mla_high_half(k1), mla_high_half(q[c]), s[1]);
+  for (int c = 0; c < MLA_MFMA_QUADS; c++) {
+    const mla_u32x4 k = tile[n][4 * c + g];
+    const mla_u32x4 own =
+        c < MLA_MFMA_HELD ? q[c] : rest[c - MLA_MFMA_HELD][MLA_TID];
+    even = MLA_MFMA_16(DT, mla_low_half(k), mla_low_half(own), even);
+    odd = MLA_MFMA_16(DT, mla_high_half(k), mla_high_half(own), odd);
   }
+  return even + odd;
 }
 
 template <int DT>
@@ -122,23 +137,32 @@ MLA_DEV void mla_mfma_values(const mla_mfma_key *keys, mla_u32x2 p,
   }
 }
 
-/* A lane's row: which it is, what it sees, and its softmax so far. */
+/* What a block does, and for which of its rows a thread: 16 rows a wave, of
+   which four lanes share each. */
+typedef struct mla_mfma_work {
+  int request, first, begin, queries, seq;
+} mla_mfma_work;
 typedef struct mla_mfma_row {
   int active, token, head, visible;
-  float top, total; /* total: of this lane's keys */
 } mla_mfma_row;
 
-MLA_DEV mla_mfma_row mla_mfma_row_of(const mla_attend_args &a, int first,
-                                     int begin, int queries, int seq) {
-  mla_mfma_row r = {0, 0, 0, 0, MLA_NEG_INF, 0};
-  const int row = first + MLA_WAVE_ID * 16 + MLA_LANE % 16;
-  const int query = row / a.heads;
-  r.active = query < queries;
-  r.token = begin + query;
-  r.head = row % a.heads;
-  if (r.active) r.visible = a.causal ? seq - queries + query + 1 : seq;
+MLA_DEV mla_mfma_row mla_mfma_row_of(const mla_attend_args &a,
+                                     const mla_mfma_work &w, int heads,
+                                     int thread) {
+  mla_mfma_row r = {0, 0, 0, 0};
+  const int row = w.first + thread / MLA_MFMA_WAVE * 16 + thread % 16;
+  const int query = row / heads;
+  r.active = query < w.queries;
+  r.token = w.begin + query;
+  r.head = row % heads;
+  if (r.active) r.visible = a.causal ? w.seq - w.queries + query + 1 : w.seq;
   return r;
 }
+
+/* The softmax of a row so far; total: of this lane's keys. */
+typedef struct mla_mfma_sums {
+  float top, total;
+} mla_mfma_sums;
 
 /* Of four lanes that share a row. */
 MLA_DEV float mla_mfma_max4(float v) {
@@ -152,106 +176,108 @@ MLA_DEV float mla_mfma_sum4(float v) {
 
 /* Scores of keys j0.. into probabilities; what came before is scaled. */
 template <int DT>
-MLA_DEV void mla_mfma_softmax(float scale, int j0, int end, mla_mfma_row *r,
-                              const mla_f32x4 *s, mla_u32x2 *p,
-                              mla_f32x4 *acc) {
-  const int g = MLA_LANE / 16;
-  const int limit = r->visible < end ? r->visible : end;
-  float x[8], top = MLA_NEG_INF, sum = 0;
+MLA_DEV mla_u32x2 mla_mfma_softmax(float scale, int j0, int limit,
+                                   mla_mfma_sums *r, mla_f32x4 s,
+                                   mla_f32x4 *acc) {
+  const int first = j0 + MLA_LANE / 16 * 4;
+  float top = MLA_NEG_INF;
   MLA_UNROLL
-  for (int i = 0; i < 8; i++) {
-    const int j = j0 + i / 4 * 16 + 4 * g + i % 4;
-    x[i] = j < limit ? s[i / 4][i % 4] * scale : MLA_NEG_INF;
-    top = fmaxf(top, x[i]);
+  for (int i = 0; i < 4; i++) {
+    s[i] = first + i < limit ? s[i] * scale : MLA_NEG_INF;
+    top = fmaxf(top, s[i]);
   }
   top = fmaxf(r->top, mla_mfma_max4(top));
   const float base = top == MLA_NEG_INF ? 0.0f : top;
   const float keep = MLA_EXP2((r->top - base) * MLA_LOG2E);
   MLA_UNROLL
-  for (int i = 0; i < 8; i++) {
-    x[i] = MLA_EXP2((x[i] - base) * MLA_LOG2E);
-    sum += x[i];
-  }
-  p[0] =
-      mla_u32x2{mla_mfma_pair<DT>(x[0], x[1]), mla_mfma_pair<DT>(x[2], x[3])};
-  p[1] =
-      mla_u32x2{mla_mfma_pair<DT>(x[4], x[5]), mla_mfma_pair<DT>(x[6], x[7])};
-  r->total = r->total * keep + sum;
+  for (int i = 0; i < 4; i++) s[i] = MLA_EXP2((s[i] - base) * MLA_LOG2E);
+  r->total = r->total * keep + ((s[0] + s[1]) + (s[2] + s[3]));
   r->top = top;
   /* The maximum seldom rises once some keys are seen. */
   if (MLA_ANY_LANE(keep != 1.0f)) {
     MLA_UNROLL
     for (int i = 0; i < MLA_MFMA_DV / 16; i++) acc[i] *= keep;
   }
+  return mla_u32x2{mla_mfma_pair<DT>(s[0], s[1]),
+                   mla_mfma_pair<DT>(s[2], s[3])};
 }
 
 /* Of tile 4q + i, register r: column 64q + 16g + 4r + i. */
 MLA_DEV void mla_mfma_write(const mla_attend_args &a, const mla_mfma_row &r,
-                            int split, float total, float scale,
+                            int split, const mla_mfma_sums &sums, float lift,
                             const mla_f32x4 *acc) {
+  const float total = mla_mfma_sum4(sums.total);
   if (!r.active) return;
   const int g = MLA_LANE / 16;
   const int64_t row = ((int64_t)r.token * a.heads + r.head) * a.splits + split;
-  const int empty = r.top == MLA_NEG_INF;
-  if (g == 0) a.part_lse[row] = empty ? MLA_NEG_INF : r.top + logf(total);
+  const int empty = sums.top == MLA_NEG_INF;
+  if (g == 0) a.part_lse[row] = empty ? MLA_NEG_INF : sums.top + logf(total);
   if (empty) return; /* nobody reads a part whose lse is infinite */
-  const float inverse = scale / total;
+  const float inverse = 1.0f / (total * lift);
   mla_f32x4 *to = (mla_f32x4 *)(a.part_out + row * MLA_MFMA_DV);
   MLA_UNROLL
-  for (int q = 0; q < MLA_MFMA_DV / 64; q++) MLA_UNROLL
-  for (int k = 0; k < 4; k++)
-    to[16 * q + 4 * g + k] =
-        mla_f32x4{acc[4 * q][k] * inverse, acc[4 * q + 1][k] * inverse,
-                  acc[4 * q + 2][k] * inverse, acc[4 * q + 3][k] * inverse};
+  for (int q = 0; q < MLA_MFMA_DV / 64; q++) {
+    MLA_UNROLL
+    for (int k = 0; k < 4; k++)
+      to[16 * q + 4 * g + k] = mla_f32x4{acc[4 * q][k], acc[4 * q + 1][k],
+                                         acc[4 * q + 2][k], acc[4 * q + 3][k]} *
+                               inverse;
+  }
 }
 
 /* Grid: x request x group of rows, y split. */
 template <int DT>
-MLA_KERNEL mla_decode_mfma(mla_attend_args a, int groups) {
+MLA_TWO_WAVES MLA_KERNEL mla_decode_mfma(mla_attend_args a, int groups) {
   MLA_SHARED_TILE(mla_u32x4, tile, MLA_MFMA_KEYS, MLA_MFMA_STRIDE);
-  const int request = (int)blockIdx.x / groups;
-  const int first = (int)blockIdx.x % groups * MLA_MFMA_ROWS;
+  MLA_SHARED_TILE(mla_u32x4, rest, MLA_MFMA_QUADS - MLA_MFMA_HELD,
+                  MLA_MFMA_THREADS);
+  int heads = a.heads;
+  mla_mfma_work w;
+  w.request = (int)blockIdx.x / groups;
+  w.first = (int)blockIdx.x % groups * MLA_MFMA_ROWS;
+  w.begin = a.start[w.request * a.start_step];
+  w.queries = a.start[(w.request + 1) * a.start_step] - w.begin;
+  w.seq = a.seq_lens[w.request * a.seq_lens_step];
+  if (w.first >= w.queries * a.heads) return;
   const int split = (int)blockIdx.y;
-  const int begin = a.start[request * a.start_step];
-  const int queries = a.start[(request + 1) * a.start_step] - begin;
-  const int rows = queries * a.heads;
-  if (first >= rows) return;
-  const int seq = a.seq_lens[request * a.seq_lens_step];
-  const int per = mla_mfma_split_keys(seq, a.splits);
-  const int lo = split * per, hi = lo + per < seq ? lo + per : seq;
-  mla_mfma_row r = mla_mfma_row_of(a, first, begin, queries, seq);
-  const int wave_has_rows = first + MLA_WAVE_ID * 16 < rows;
+  const int per = mla_mfma_split_keys(w.seq, a.splits);
+  const int lo = split * per, hi = lo + per < w.seq ? lo + per : w.seq;
+  const int wave_has_rows = w.first + MLA_WAVE_ID * 16 < w.queries * a.heads;
+  const mla_mfma_row r = mla_mfma_row_of(a, w, heads, MLA_TID);
+  const int limit = r.visible < hi ? r.visible : hi;
   const mla_u32x4 zero = {0, 0, 0, 0};
-  mla_u32x4 q[MLA_MFMA_CHUNKS / 4], next[MLA_MFMA_LOADS];
+  mla_u32x4 q[MLA_MFMA_HELD], next[MLA_MFMA_LOADS];
   mla_f32x4 acc[MLA_MFMA_DV / 16];
+  mla_mfma_sums sums = {MLA_NEG_INF, 0};
   const mla_u32x4 *row =
       mla_mfma_chunks(a.q, r.token * a.q_token + r.head * a.q_head);
   MLA_UNROLL
-  for (int c = 0; c < MLA_MFMA_CHUNKS / 4; c++)
-    q[c] = r.active ? row[4 * c + MLA_LANE / 16] : zero;
+  for (int c = 0; c < MLA_MFMA_QUADS; c++) {
+    const mla_u32x4 chunk = r.active ? row[4 * c + MLA_LANE / 16] : zero;
+    if (c < MLA_MFMA_HELD)
+      q[c] = chunk;
+    else
+      rest[c - MLA_MFMA_HELD][MLA_TID] = chunk;
+  }
   MLA_UNROLL
   for (int i = 0; i < MLA_MFMA_DV / 16; i++) acc[i] = mla_f32x4{0, 0, 0, 0};
-  const int own = MLA_TID / 8;
-  if (lo < hi) mla_mfma_fetch(a, request, lo + own, hi, next);
+  const int own = MLA_TID / 16;
+  if (lo < hi) mla_mfma_fetch(a, w.request, lo + own, hi, next);
   for (int j0 = lo; j0 < hi; j0 += MLA_MFMA_KEYS) {
     MLA_BARRIER();
-    MLA_UNROLL
-    for (int i = 0; i < MLA_MFMA_LOADS; i++)
-      tile[own][MLA_TID % 8 + 8 * i] = next[i];
+    mla_mfma_keep(tile, next);
     MLA_BARRIER();
     if (j0 + MLA_MFMA_KEYS < hi)
-      mla_mfma_fetch(a, request, j0 + MLA_MFMA_KEYS + own, hi, next);
+      mla_mfma_fetch(a, w.request, j0 + MLA_MFMA_KEYS + own, hi, next);
     if (!wave_has_rows) continue;
-    mla_f32x4 s[2];
-    mla_u32x2 p[2];
-    mla_mfma_scores<DT>(tile, q, s);
-    mla_mfma_softmax<DT>(a.scale, j0, hi, &r, s, p, acc);
-    mla_mfma_values<DT>(tile, p[0], acc);
-    mla_mfma_values<DT>(tile + 16, p[1], acc);
+    const mla_f32x4 s = mla_mfma_scores<DT>(tile, q, rest);
+    const mla_u32x2 p = mla_mfma_softmax<DT>(a.scale, j0, limit, &sums, s, acc);
+    mla_mfma_values<DT>(tile, p, acc);
   }
   if (!wave_has_rows) return;
-  const float lift = DT == MLA_F16 ? 1.0f / MLA_MFMA_F16_LIFT : 1.0f;
-  mla_mfma_write(a, r, split, mla_mfma_sum4(r.total), lift, acc);
+  MLA_FORGET(heads); /* and its reciprocal */
+  mla_mfma_write(a, mla_mfma_row_of(a, w, heads, MLA_THREAD_AGAIN()), split,
+                 sums, DT == MLA_F16 ? MLA_MFMA_F16_LIFT : 1.0f, acc);
 }
 
 #endif

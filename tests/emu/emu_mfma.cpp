@@ -44,24 +44,33 @@ static float element(const uint32_t *registers, int j, int is_bf16) {
   return is_bf16 ? from_bf16(bits) : from_f16(bits);
 }
 
+/* What lanes give each other: their elements, as f32. */
+struct operands {
+  float a[4], b[4];
+};
+
 void emu_mfma_16(const uint32_t give[4], float d[4], int is_bf16,
                  const char *file, int line) {
   if (emu_wave_width() != 64)
     emu_stop("a matrix instruction in a wave of %d, %s", emu_wave_width(),
              emu_where(__builtin_return_address(0), file, line).c_str());
+  operands own;
+  for (int j = 0; j < 4; j++) {
+    own.a[j] = element(give, j, is_bf16);
+    own.b[j] = element(give + 2, j, is_bf16);
+  }
   const emu_payload *all =
-      emu_gather(give, 4 * sizeof give[0], is_bf16 ? "mfma bf16" : "mfma f16",
-                 file, line, __builtin_return_address(0));
+      emu_gather(&own, sizeof own, is_bf16 ? "mfma bf16" : "mfma f16", file,
+                 line, __builtin_return_address(0));
   const int lane = emu_current.lane % 64, n = lane % 16, g = lane / 16;
   float sum[4] = {d[0], d[1], d[2], d[3]};
-  for (int k = 0; k < 16; k++) {
-    uint32_t from[4];
-    memcpy(from, all[k / 4 * 16 + n], sizeof from);
-    const float b = element(from + 2, k % 4, is_bf16);
+  for (int group = 0; group < 4; group++) { /* k = 4 group + j */
+    operands column, row;
+    memcpy(&column, all[group * 16 + n], sizeof column);
     for (int r = 0; r < 4; r++) {
       const int m = wrong_layout ? 4 * r + g : 4 * g + r;
-      memcpy(from, all[k / 4 * 16 + m], sizeof from);
-      sum[r] += element(from, k % 4, is_bf16) * b;
+      memcpy(&row, all[group * 16 + m], sizeof row);
+      for (int j = 0; j < 4; j++) sum[r] += row.a[j] * column.b[j];
     }
   }
   for (int r = 0; r < 4; r++) d[r] = flushed(sum[r]);

@@ -214,10 +214,13 @@ inline void touch(const void *address, size_t size, bool write,
   const size_t at = (size_t)(reinterpret_cast<uintptr_t>(address) -
                              reinterpret_cast<uintptr_t>(arena));
   if (at < ARENA) {
-    touch_shared(at, size, write, pc);
+    /* What was read since the lanes met lies in a tile of this block. */
+    const bool is_word = !write && size == 4 && at % 4 == 0;
+    if (!is_word || !is_read_again(cells[at / 4], 0xf))
+      touch_shared(at, size, write, pc);
     return;
   }
-  if (emu_is_device_memory(address, size) || emu_is_private(address)) return;
+  if (emu_is_private(address) || emu_is_device_memory(address, size)) return;
   const uintptr_t a = reinterpret_cast<uintptr_t>(address);
   if (!write && a >= module.begin && a < module.end) return; /* constants */
   emu_stop(
