@@ -20,7 +20,8 @@
 enum {
   usual_chunk = 2048, /* tokens: buffers of some ten MiB */
   most_chunk = 16384, /* keep the chains of additions short */
-  least_heads = 16    /* of a group: enough tasks a wave */
+  least_heads = 16,   /* of a group: enough tasks a wave */
+  side_by_side = 2    /* panels of weights that share a read of the latents */
 };
 
 /* ----------------------------------------------------------------- memory */
@@ -48,7 +49,7 @@ static mla_cpu_prefill_scratch scratch_take(mla_cpu_arena *arena,
   s.parts = mla_cpu_take(arena, parts, sizeof(float));
   s.tile.parts = s.parts;
   s.rows = mla_cpu_take(arena, LANES * row, sizeof(float));
-  s.panel = mla_cpu_take(arena, LANES * latent, sizeof(float));
+  s.panel = mla_cpu_take(arena, side_by_side * LANES * latent, sizeof(float));
   s.product = mla_cpu_take(arena, MLA_CPU_BLOCK * LANES, sizeof(float));
   s.line = mla_cpu_take(arena, (uint64_t)p->v_head_dim, sizeof(float));
   return s;
@@ -178,52 +179,60 @@ static void gather_task(void *state, int64_t index, int thread) {
 static const float ones[LANES] = {1, 1, 1, 1, 1, 1, 1, 1,
                                   1, 1, 1, 1, 1, 1, 1, 1};
 
-/* LANES rows of a head's kv_b_proj into s->panel; the last may repeat. */
+/* LANES rows of a head's kv_b_proj into a panel; the last may repeat. */
 static void pack_weights(const mla_cpu_prefill *f, int64_t head, int64_t row,
-                         int64_t rows, mla_cpu_prefill_scratch *s) {
+                         int64_t rows, float *panel,
+                         mla_cpu_prefill_scratch *s) {
   int64_t latent = f->c->problem.kv_lora_rank;
   for (int64_t x = 0; x < LANES; x++) {
     int64_t r = head * rows + mla_cpu_min(row + x, rows - 1);
     mla_cpu_prefill_load(f, f->weight, mla_at1(f->weight, r), latent,
                          s->rows + x * latent);
   }
-  f->c->table.pack(s->panel, s->rows, latent, latent, 1.0f);
+  f->c->table.pack(panel, s->rows, latent, latent, 1.0f);
 }
 
 static void project_block(const mla_cpu_prefill *f, int64_t at, int64_t n,
-                          mla_cpu_prefill_scratch *s) {
+                          const float *panel, mla_cpu_prefill_scratch *s) {
   int64_t latent = f->c->problem.kv_lora_rank;
   const float *from = f->latent + at * f->ld_latent;
   for (int64_t k = 0; k < latent; k += MLA_CPU_CHAIN)
     f->c->table.product(n, mla_cpu_min(MLA_CPU_CHAIN, latent - k), from + k,
-                        f->ld_latent, 1, s->panel + k * LANES,
+                        f->ld_latent, 1, panel + k * LANES,
                         k == 0 ? NULL : ones, s->product);
 }
 
-/* LANES rows of one head's [P + V] for all tokens of the wave. */
+static int64_t project_tasks(const mla_problem *p) {
+  int64_t rows = (int64_t)p->qk_nope_head_dim + p->v_head_dim;
+  return mla_cpu_ceil(rows, side_by_side * LANES);
+}
+
+/* A few panels of rows of one head's [P + V] for all tokens of the wave. */
 static void project_task(void *state, int64_t index, int thread) {
   const mla_cpu_prefill *f = state;
   const mla_problem *p = &f->c->problem;
   int64_t rows = (int64_t)p->qk_nope_head_dim + p->v_head_dim;
-  int64_t panels = mla_cpu_ceil(rows, LANES);
-  int64_t head = index / panels, row = index % panels * LANES;
-  int64_t width = mla_cpu_min(LANES, rows - row);
+  int64_t tasks = project_tasks(p), latent = p->kv_lora_rank;
+  int64_t head = index / tasks, first = index % tasks * side_by_side * LANES;
+  int64_t end = mla_cpu_min(rows, first + side_by_side * LANES);
   mla_cpu_prefill_scratch s = mla_cpu_prefill_scratch_of(f, thread);
-  float *to = f->kv + head * f->capacity * f->ld_kv + row;
-  pack_weights(f, f->first_head + head, row, rows, &s);
+  float *to = f->kv + head * f->capacity * f->ld_kv;
+  for (int64_t row = first; row < end; row += LANES)
+    pack_weights(f, f->first_head + head, row, rows,
+                 s.panel + (row - first) * latent, &s);
   for (int64_t at = 0; at < f->tokens; at += MLA_CPU_BLOCK) {
     int64_t n = mla_cpu_min(MLA_CPU_BLOCK, f->tokens - at);
-    project_block(f, at, n, &s);
-    for (int64_t i = 0; i < n; i++)
-      memcpy(to + (at + i) * f->ld_kv, s.product + i * LANES,
-             (size_t)width * sizeof(float));
+    for (int64_t row = first; row < end; row += LANES) {
+      size_t width = (size_t)mla_cpu_min(LANES, end - row) * sizeof(float);
+      project_block(f, at, n, s.panel + (row - first) * latent, &s);
+      for (int64_t i = 0; i < n; i++)
+        memcpy(to + (at + i) * f->ld_kv + row, s.product + i * LANES, width);
+    }
   }
 }
 
 static void run_waves(mla_cpu_prefill *f) {
   const mla_problem *p = &f->c->problem;
-  int64_t panels =
-      mla_cpu_ceil((int64_t)p->qk_nope_head_dim + p->v_head_dim, LANES);
   int64_t b = 0, key = 0;
   for (;;) {
     fill_wave(f, &b, &key);
@@ -231,7 +240,8 @@ static void run_waves(mla_cpu_prefill *f) {
     mla_cpu_parallel(f->c->threads, mla_cpu_ceil(f->tokens, MLA_CPU_BLOCK),
                      gather_task, f);
     if (f->tokens > 0)
-      mla_cpu_parallel(f->c->threads, f->group * panels, project_task, f);
+      mla_cpu_parallel(f->c->threads, f->group * project_tasks(p), project_task,
+                       f);
     mla_cpu_parallel(f->c->threads, f->group * f->tasks, mla_cpu_prefill_attend,
                      f);
   }

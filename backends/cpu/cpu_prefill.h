@@ -44,7 +44,7 @@ typedef struct mla_cpu_prefill_scratch {
   mla_cpu_tile tile;
   float *parts;   /* of the tile */
   float *rows;    /* [LANES][max(L, P + R)] on the way to a panel */
-  float *panel;   /* [L][LANES] of weights */
+  float *panel;   /* a few times [L][LANES] of weights */
   float *product; /* [BLOCK][LANES] */
   float *line;    /* [V] */
 } mla_cpu_prefill_scratch;
