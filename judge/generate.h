@@ -14,12 +14,12 @@
 
 /*
  * What fills the memory that a call must not read: every byte of it. 0xff is
- * NaN in every floating type, 0x7e large, 0 zero. Unused entries of block
- * tables are out of range, wrong but lawful, or 0.
+ * NaN in every floating type, 0x7b large and finite in each, 0 zero. Unused
+ * entries of block tables are out of range, wrong but lawful, or 0.
  */
 typedef enum mla_poison {
   MLA_POISON_NAN = 0xff,
-  MLA_POISON_LARGE = 0x7e,
+  MLA_POISON_LARGE = 0x7b,
   MLA_POISON_ZERO = 0
 } mla_poison;
 

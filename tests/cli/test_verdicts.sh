@@ -99,7 +99,7 @@ wayward 1 value --case "$one" --no-fork
 wayward 1 crash-merge --profile "$work/five.txt" --no-shrink
 has out '5 of 5 cases judged, 2 passed, 3 FAILED'
 wayward 1 hang-merge --case 'kv_read:bf16:b2,page4,len=3+5,l64,r8' \
-  'merge:f32:n5,h3,s2' "$one" --timeout 1
+  'merge:f32:n5,h3,s2' "$one" --timeout 4
 has out '3 of 3 cases judged, 2 passed, 1 FAILED'
 # what kills is shrunk and written down too
 wayward 1 crash --case "$one" --repro "$work/dead"
