@@ -279,6 +279,17 @@ static void fetch_keys(const void *state, int part, int parts) {
   }
 }
 
+/*
+ * Can a block of keys be read where it lies: f32, in one page, and rows that do
+ * not all fall into a few sets of the cache?
+ */
+static int lies_ready(const decode *d) {
+  const mla_tensor *t = d->cache;
+  return t->dtype == MLA_F32 && !d->v_cache &&
+         d->c->problem.block_size % MLA_CPU_BLOCK == 0 &&
+         t->stride[1] % (8 * 16) != 0;
+}
+
 /* As below, for a matrix unit: keys as they are, in larger blocks. */
 static void attend_key_tiles(const decode *d, const mla_cpu_unit *u,
                              int64_t first, int64_t last, scratch *s) {
@@ -329,12 +340,13 @@ static void attend_keys(const decode *d, const mla_cpu_unit *u, int64_t first,
                         int64_t last, scratch *s) {
   mla_cpu_block b;
   key_range now = {d, u, 0, 0}, next = {d, u, 0, 0};
+  int ready = lies_ready(d);
   memset(&b, 0, sizeof b);
   b.k = s->k;
-  b.k_ld = s->k_ld;
+  b.k_ld = ready ? d->cache->stride[1] : s->k_ld;
   b.k_width = s->tile.width;
   b.v = s->v;
-  b.v_ld = s->v_ld;
+  b.v_ld = ready ? b.k_ld : s->v_ld;
   b.ahead = fetch_keys;
   b.ahead_state = &next;
   for (; first < last; first += MLA_CPU_BLOCK) {
@@ -342,7 +354,10 @@ static void attend_keys(const decode *d, const mla_cpu_unit *u, int64_t first,
     now.n = b.n = (int)mla_cpu_min(MLA_CPU_BLOCK, last - first);
     next.first = first + b.n;
     next.n = (int)mla_cpu_min(MLA_CPU_BLOCK, last - next.first);
-    gather(&now, s);
+    if (ready) /* splits begin at whole blocks */
+      b.k = b.v = key_at(&now, d->cache, 0);
+    else
+      gather(&now, s);
     mla_cpu_attend_block(&d->c->table, &s->tile, &b);
   }
 }
