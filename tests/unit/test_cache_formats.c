@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cache_direct.h"
+#include "cache_swap.h"
 #include "check_main.h"
 #include "dtype.h"
 #include "oracle_fixture.h"
@@ -252,6 +253,45 @@ START_TEST(copies_move_rows_and_scales) {
 }
 END_TEST
 
+/* Bytes of an entry whose number ends at `e`, turned: 4 of an f32 scale, 2 of
+   a bf16 value. Codes and e8m0 scales are bytes. */
+static int64_t turned(const direct_format *x, int64_t e) {
+  int64_t codes = x->latent + (x->format < MLA_CACHE_FP8_TOKEN ? 0 : x->rope);
+  if (x->format == MLA_CACHE_INT4_TOKEN) codes = (codes + 1) / 2;
+  int64_t scales = x->format == MLA_CACHE_FP8_DS_MLA ? x->latent / 32 : 4;
+  if (x->format == MLA_CACHE_FP8_584) scales = 0;
+  int64_t rope = x->format < MLA_CACHE_FP8_TOKEN ? 2 * x->rope : 0;
+  if (e >= codes && e < codes + scales) return e + 3 - 2 * ((e - codes) % 4);
+  if (e >= codes + scales && e < codes + scales + rope)
+    return e + 1 - 2 * ((e - codes - scales) % 2);
+  return e;
+}
+
+START_TEST(other_hosts_have_the_bytes_of_numbers_turned) {
+  const direct_format *x = &direct_formats[_i];
+  unsigned char before[MOST], after[MOST];
+  fixture f;
+  setup(&f, x, MLA_OP_KV_COPY);
+  set_cache(&f, x, MLA_T_CACHE, BLOCKS);
+  const mla_tensor *t = &f.tensor[MLA_T_CACHE];
+  int64_t bytes = mla_tensor_extent(t);
+  unsigned char *copy = malloc((size_t)bytes);
+  memcpy(copy, t->data, (size_t)bytes);
+  get_entry(&f, x, 7, before);
+  mla_cache_swap(&f.problem, MLA_T_CACHE, t, t->data);
+  get_entry(&f, x, 7, after);
+  for (int64_t e = 0; e < x->entry; e++) {
+    int64_t from = t->dtype == MLA_U8 ? turned(x, e) : e;
+    REQUIRE(after[e] == before[from], "%s byte %lld",
+            mla_format_name(x->format), (long long)e);
+  }
+  mla_cache_swap(&f.problem, MLA_T_CACHE, t, t->data);
+  ck_assert_mem_eq(copy, t->data, (size_t)bytes);
+  free(copy);
+  fixture_free(&f);
+}
+END_TEST
+
 /* -------------------------------------------------------------- attention */
 
 static const int64_t seq[] = {5, 0, 9}, queries[] = {1, 2, 3};
@@ -373,6 +413,8 @@ int main(void) {
   tcase_add_loop_test(tests, scales_of_zeros_are_the_least, 0, 2);
   tcase_add_loop_test(tests, readers_give_these_values, 0, DIRECT_FORMATS * 4);
   tcase_add_loop_test(tests, copies_move_rows_and_scales, 0, DIRECT_FORMATS);
+  tcase_add_loop_test(tests, other_hosts_have_the_bytes_of_numbers_turned, 0,
+                      DIRECT_FORMATS);
   tcase_add_loop_test(tests, each_way_to_dequantise_is_emulated, 0, 4);
   tcase_add_loop_test(tests, attention_reads_what_readers_read, 0,
                       2 * DIRECT_FORMATS);
