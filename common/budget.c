@@ -125,15 +125,15 @@ double mla_budget_product(double y, double norm, double flushed, int64_t depth,
   return u->flushes ? x + flushed : x;
 }
 
-double mla_budget_logit(double y, double scores, double sums, double flushed,
-                        int64_t dim, int64_t heads, int32_t dtype,
+double mla_budget_logit(const mla_logit_terms *t, int32_t dtype,
                         const mla_roundoffs *u) {
-  double d = (double)dim, h = (double)heads, size = mla_fabs(y);
-  if (mla_isinf(y)) return 0; /* a position that is not seen */
-  double x = LAMBDA * u->acc * (mla_sqrt(d) * scores + mla_sqrt(h) * sums);
-  x += (d + h) / 8 * u->acc * size;
-  x += (mla_unit_roundoff(dtype) + 4 * u->acc) * size;
-  return x + eta(dtype, u) + (u->flushes ? flushed : 0);
+  double d = (double)t->dim, h = (double)t->heads, size = mla_fabs(t->value);
+  if (mla_isinf(t->value)) return 0;
+  double x = mla_sqrt(d) * t->scores + mla_sqrt(h) * t->sums;
+  x = LAMBDA * u->acc * x + (d + h) / 8 * u->acc * size;
+  x += (mla_unit_roundoff(dtype) + 4 * u->acc) * size + eta(dtype, u);
+  x += underflow(h, u) + t->weight * underflow(d, u);
+  return u->flushes ? x + t->flushed : x;
 }
 
 double mla_budget_move(double y, int32_t from, int32_t to,

@@ -32,10 +32,16 @@ void mla_budget_lse(const mla_row_sink *rows, int64_t count, int base2,
    = sum |a b| over subnormal a or b. */
 double mla_budget_product(double y, double norm, double flushed, int64_t depth,
                           int32_t out_dtype, const mla_roundoffs *u);
-/* A logit of index: y the value, `scores` the root of sum over heads of
-   (w |q k|)^2, `sums` that of sum (w relu(q.k))^2, dim the width of a key. */
-double mla_budget_logit(double y, double scores, double sums, double flushed,
-                        int64_t dim, int64_t heads, int32_t dtype,
+/* A logit of index. */
+typedef struct mla_logit_terms {
+  double value;   /* -infinity: a position that is not seen */
+  double scores;  /* root of the sum over heads of (w |q k|)^2 */
+  double sums;    /* root of the sum over heads of (w relu(q.k))^2 */
+  double weight;  /* sum over heads of |w| */
+  double flushed; /* what flushed operands may change */
+  int64_t dim, heads;
+} mla_logit_terms;
+double mla_budget_logit(const mla_logit_terms *t, int32_t dtype,
                         const mla_roundoffs *u);
 /* A value that is only moved, from one type to another. */
 double mla_budget_move(double y, int32_t from, int32_t to,

@@ -160,6 +160,7 @@ static void add_index(mla_expected *x, const mla_args *args,
   mla_expected_view view = y->view;
   int64_t width = mla_index_width(args);
   x->index.width = width;
+  x->index.weight = add_doubles(x, "row", "weight", view.rows, 1);
   x->index.positions = add_doubles(x, "positions", "value", view.rows, topk);
   x->index.logit = add_doubles(x, "logits", "value", view.rows, width);
   x->index.scores = add_doubles(x, "logits", "scores", view.rows, width);
@@ -373,10 +374,13 @@ void mla_expected_logits_budget(const mla_expected *expected,
   mla_roundoffs u = mla_roundoffs_of(numerics);
   int32_t dtype = p->q_dtype == MLA_F64 ? MLA_F64 : MLA_F32;
   int64_t count = expected->output[0].view.rows * x->width;
-  for (int64_t i = 0; i < count; i++)
-    budget[i] =
-        mla_budget_logit(x->logit[i], x->scores[i], x->sums[i], x->flushed[i],
-                         mla_problem_head_dim(p), p->num_heads, dtype, &u);
+  for (int64_t i = 0; i < count; i++) {
+    mla_logit_terms t = {x->logit[i],   x->scores[i],
+                         x->sums[i],    x->weight[i / x->width],
+                         x->flushed[i], mla_problem_head_dim(p),
+                         p->num_heads};
+    budget[i] = mla_budget_logit(&t, dtype, &u);
+  }
 }
 
 void mla_expected_budget(const mla_expected *expected, int32_t i,

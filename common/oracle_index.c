@@ -163,11 +163,18 @@ static void write_row(const scored *x, int64_t token, const row_out *from) {
               x->width);
 }
 
+static double sum_of_sizes(const double *x, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++) sum += mla_fabs(x[i]);
+  return sum;
+}
+
 static void compute_row(const scored *x, lane *at, int64_t r) {
   const mla_index_call *call = x->call;
   int64_t token = call->row_id ? call->row_id[r] : r, n = visible(x, token);
   row_out to = place_of(x, at, r);
   load_row(x, token, at);
+  if (call->keep) call->keep->weight[r] = sum_of_sizes(at->w, x->heads);
   for (int64_t j = 0; j < n; j++) score(x, at, j, &to);
   for (int64_t j = n; j < x->width; j++) to.logit[j] = -mla_inf();
   choose(to.logit, n, at->order, x->topk, to.position);

@@ -17,6 +17,7 @@ typedef struct mla_index_sink {
   double *scores;    /* [rows][width]: of the scores' rounding */
   double *sums;      /* [rows][width]: of the sum over heads */
   double *flushed;   /* [rows][width]: what flushing may change */
+  double *weight;    /* [rows]: sum of the heads' |w| */
   double *positions; /* [rows][topk] */
 } mla_index_sink;
 

@@ -83,6 +83,14 @@ typedef enum mla_case_key {
   MLA_K_RANKS,
   MLA_K_INTERLEAVE,
   MLA_K_CHUNKED,
+  MLA_K_TOPK,
+  MLA_K_EXTRA,
+  MLA_K_EXTRA_PAGE,
+  MLA_K_EXTRA_BLOCKS,
+  MLA_K_LISTS,
+  MLA_K_TOPK_LEN,
+  MLA_K_LOGITS,
+  MLA_K_ROOM,
   MLA_K_COUNT
 } mla_case_key;
 
@@ -135,6 +143,17 @@ typedef enum mla_pages { /* MLA_K_PAGES: physical order */
                          MLA_PAGES_INORDER,
                          MLA_PAGES_REVERSED
 } mla_pages;
+
+typedef enum mla_lists { /* MLA_K_LISTS: the pattern of indices, positions */
+                         MLA_LISTS_FRONT,  /* as a selector leaves them: keys,
+                                              -1 behind them */
+                         MLA_LISTS_HOLES,  /* -1 in front and between, values
+                                              out of range on either side */
+                         MLA_LISTS_LATE,   /* -1 but for the last quarter */
+                         MLA_LISTS_REPEAT, /* each key twice, or three times */
+                         MLA_LISTS_ROWS,   /* every other row all -1 */
+                         MLA_LISTS_NONE    /* no row names a key */
+} mla_lists;
 
 typedef enum mla_strides { /* MLA_K_STRIDES */
                            MLA_STRIDES_DENSE,
@@ -211,6 +230,8 @@ int64_t mla_case_shared(const mla_case *c, int64_t b);
 int64_t mla_case_first(const mla_case *c);
 /* Is it a composition over the backend's operations (composed.h)? */
 int mla_case_composed(const mla_case *c);
+/* Entries a block of the second cache. */
+int32_t mla_case_extra_page(const mla_case *c);
 /* Rows of the packed step, tail included; and without it. */
 int64_t mla_case_tokens(const mla_case *c);
 int64_t mla_case_live_tokens(const mla_case *c);

@@ -3,6 +3,7 @@
  */
 #include "cache_layout.h"
 #include "case.h"
+#include "case_sparse.h"
 #include "case_types.h"
 #include "dtype.h"
 #include "error.h"
@@ -25,6 +26,11 @@ static unsigned dists_of(int32_t op) {
     case MLA_OP_MERGE:
       return plain | BIT(MLA_DIST_EXACT) | BIT(MLA_DIST_BIG) |
              BIT(MLA_DIST_NAN);
+    case MLA_OP_INDEX:
+      return plain | BIT(MLA_DIST_EXACT) | BIT(MLA_DIST_OUTLIER) |
+             BIT(MLA_DIST_REPEAT) | BIT(MLA_DIST_EQUAL) | BIT(MLA_DIST_BIG) |
+             BIT(MLA_DIST_TINY);
+    case MLA_OP_MAP_INDICES: return plain;
     default:
       return plain | BIT(MLA_DIST_OUTLIER) | BIT(MLA_DIST_EXACT) |
              BIT(MLA_DIST_BIG) | BIT(MLA_DIST_TINY);
@@ -60,7 +66,8 @@ static mla_status check_equal_keys(const mla_case *c, mla_error *err) {
   if (!exact && c->num[MLA_K_DIST] != MLA_DIST_EQUAL) return MLA_OK;
   for (int64_t b = 0; b < c->num[MLA_K_REQUESTS]; b++) {
     for (int64_t t = 0; t < mla_case_at(c, MLA_K_Q, b); t++) {
-      int64_t n = row_sees(c, b, t);
+      int64_t n = mla_case_is_sparse(c) ? mla_case_row_keys(c, b, t)
+                                        : row_sees(c, b, t);
       if (n > 1024)
         return FAIL(
             "case: request %lld has %lld keys of one probability, "
@@ -153,7 +160,8 @@ static mla_status check_scales(const mla_case *c, mla_error *err) {
 }
 
 static mla_status check_formats(const mla_case *c, mla_error *err) {
-  int cached = mla_key_use_of(c->op, MLA_K_PAGE) != NULL;
+  int cached =
+      mla_key_use_of(c->op, MLA_K_PAGE) != NULL && c->op != MLA_OP_MAP_INDICES;
   int32_t plain = mla_format_dtype(c->format);
   if ((!cached || c->op == MLA_OP_PREFILL) && mla_dtype_bits(plain) < 16)
     return FAIL("case: %s is no type of activations; f64, f32, f16, bf16 are",
@@ -211,6 +219,7 @@ mla_status mla_case_check(const mla_case *c, mla_error *err) {
   if (status == MLA_OK) status = check_heads(c, err);
   if (status == MLA_OK) status = check_blocks(c, err);
   if (status == MLA_OK) status = check_composed(c, err);
+  if (status == MLA_OK) status = mla_case_check_sparse(c, err);
   if (status == MLA_OK && (c->op == MLA_OP_DECODE || c->op == MLA_OP_PREFILL))
     status = check_equal_keys(c, err);
   return status;

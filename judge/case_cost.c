@@ -1,7 +1,7 @@
 /*
  * case_cost.c - how much work a case is: profiles are sized by it.
  */
-#include "case.h"
+#include "case_sparse.h"
 #include "dtype.h"
 #include "op_table.h"
 
@@ -19,10 +19,25 @@ static double visible_pairs(const mla_case *c) {
   return pairs;
 }
 
+static double listed_pairs(const mla_case *c) {
+  double pairs = 0;
+  for (int64_t b = 0; b < c->num[MLA_K_REQUESTS]; b++)
+    for (int64_t t = 0; t < mla_case_at(c, MLA_K_Q, b); t++)
+      pairs += (double)mla_case_row_keys(c, b, t);
+  return pairs;
+}
+
 static double decode_flops(const mla_case *c) {
   mla_problem p = mla_case_problem(c);
   double width = (double)mla_problem_head_dim(&p) + mla_problem_v_dim(&p);
-  return 2 * visible_pairs(c) * (double)p.num_heads * width;
+  double pairs = mla_case_is_sparse(c) ? listed_pairs(c) : visible_pairs(c);
+  return 2 * pairs * (double)p.num_heads * width;
+}
+
+static double index_flops(const mla_case *c) {
+  mla_problem p = mla_case_problem(c);
+  double width = mla_problem_head_dim(&p);
+  return 2 * visible_pairs(c) * (double)p.num_heads * (width + 1);
 }
 
 static double prefill_flops(const mla_case *c) {
@@ -51,6 +66,7 @@ double mla_case_flops(const mla_case *c) {
   switch (c->op) {
     case MLA_OP_DECODE: return decode_flops(c);
     case MLA_OP_PREFILL: return prefill_flops(c);
+    case MLA_OP_INDEX: return index_flops(c);
     case MLA_OP_ABSORB: return absorb_flops(c);
     case MLA_OP_Q_ABSORB: return 2 * rows * p.qk_nope_head_dim * p.kv_lora_rank;
     case MLA_OP_V_EXPAND: return 2 * rows * p.v_head_dim * p.kv_lora_rank;

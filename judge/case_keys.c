@@ -13,6 +13,8 @@ static const char *const empty_words[] = {"none", "some", "first",
 static const char *const slot_words[] = {"random", "inorder", "holes",
                                          "none",   "short",   NULL};
 static const char *const page_words[] = {"random", "inorder", "reversed", NULL};
+static const char *const list_words[] = {"front", "holes", "late", "repeat",
+                                         "rows",  "none",  NULL};
 static const char *const stride_words[] = {"dense", "padded", "odd", NULL};
 
 #define INT(name, help) \
@@ -102,6 +104,15 @@ static const mla_key_spec specs[MLA_K_COUNT] = {
     [MLA_K_CHUNKED] = FLAG("chunked",
                            "composed: context gathered, up-projected and "
                            "merged in chunks"),
+    [MLA_K_TOPK] = EQ_INT("topk", "entries of a row's list; 0: dense decode"),
+    [MLA_K_EXTRA] = EQ_INT("extra", "entries of a list into a second cache"),
+    [MLA_K_EXTRA_PAGE] =
+        EQ_INT("xpage", "entries a block of it; 0: as the first"),
+    [MLA_K_EXTRA_BLOCKS] = EQ_INT("xnb", "blocks of it"),
+    [MLA_K_LISTS] = WORD("lists", list_words, "pattern of the lists"),
+    [MLA_K_TOPK_LEN] = FLAG("tlen", "lists of lengths 0 to topk"),
+    [MLA_K_LOGITS] = FLAG("logits", "logits are written too"),
+    [MLA_K_ROOM] = EQ_INT("room", "columns of logits beyond every position"),
 };
 
 #define MAX32 INT32_MAX
@@ -119,6 +130,10 @@ static const mla_key_use decode_uses[] = {
     USE(MLA_K_Q, 1, 0, MAX32, 1),
     USE(MLA_K_PAGE, 1, 1, MAX32, 64),
     USE(MLA_K_LEN, 1, 0, MAX32, 1),
+    USE(MLA_K_TOPK, 0, 0, MAX32, 0),
+    USE(MLA_K_EXTRA, 0, 0, MAX32, 0),
+    USE(MLA_K_EXTRA_PAGE, 0, 0, MAX32, 0),
+    USE(MLA_K_EXTRA_BLOCKS, 0, 1, MAX32, 2),
     SIZES(512, 64),
     USE(MLA_K_HEAD_DIM, 0, 0, MAX32, 0),
     USE(MLA_K_V_DIM, 0, 0, MAX32, 0),
@@ -131,6 +146,8 @@ static const mla_key_use decode_uses[] = {
     USE(MLA_K_CAP, 0, 0, 0, 0),
     USE(MLA_K_AMP, 0, 0, 0, 2),
     USE(MLA_K_DIST, 0, 0, 0, 0),
+    USE(MLA_K_LISTS, 0, 0, 0, 0),
+    USE_FLAG(MLA_K_TOPK_LEN),
     USE_FLAG(MLA_K_FULL),
     USE_FLAG(MLA_K_BASE2),
     USE_FLAG(MLA_K_SINK),
@@ -275,6 +292,39 @@ static const mla_key_use matmul_uses[] = {
     USE_FLAG(MLA_K_LOOSE),
 };
 
+static const mla_key_use index_uses[] = {
+    USE(MLA_K_REQUESTS, 1, 1, 65536, 1),
+    USE(MLA_K_HEADS, 1, 1, 4096, 1),
+    USE(MLA_K_Q, 1, 0, MAX32, 1),
+    USE(MLA_K_PAGE, 1, 1, MAX32, 64),
+    USE(MLA_K_LEN, 1, 0, MAX32, 1),
+    USE(MLA_K_TOPK, 1, 1, MAX32, 64),
+    USE(MLA_K_HEAD_DIM, 0, 1, MAX32, 128),
+    USE(MLA_K_ACT, 0, 0, 0, 0),
+    USE(MLA_K_K_SCALE, 0, 0, 0, 0),
+    USE(MLA_K_AMP, 0, 0, 0, 2),
+    USE(MLA_K_DIST, 0, 0, 0, 0),
+    USE_FLAG(MLA_K_LOGITS),
+    USE(MLA_K_ROOM, 0, 0, MAX32, 0),
+    USE_FLAG(MLA_K_INVARIANT),
+    USE(MLA_K_PAGES, 0, 0, 0, 0),
+    USE(MLA_K_STRIDES, 0, 0, 0, 0),
+    USE(MLA_K_WIDTH, 0, 0, MAX32, 0),
+    USE(MLA_K_SPARE, 0, 0, MAX32, 2),
+    USE(MLA_K_GAP, 0, 0, INT64_MAX / 16, 0),
+    USE(MLA_K_TAIL, 0, 0, MAX32, 0),
+    USE_FLAG(MLA_K_LOOSE),
+    USE_FLAG(MLA_K_REPLAY),
+};
+static const mla_key_use map_uses[] = {
+    USE(MLA_K_REQUESTS, 1, 1, 65536, 1), USE(MLA_K_Q, 1, 0, MAX32, 1),
+    USE(MLA_K_PAGE, 1, 1, MAX32, 64),    USE(MLA_K_LEN, 1, 0, MAX32, 1),
+    USE(MLA_K_TOPK, 1, 1, MAX32, 64),    USE(MLA_K_LISTS, 0, 0, 0, 0),
+    USE(MLA_K_PAGES, 0, 0, 0, 0),        USE(MLA_K_STRIDES, 0, 0, 0, 0),
+    USE(MLA_K_WIDTH, 0, 0, MAX32, 0),    USE(MLA_K_SPARE, 0, 0, MAX32, 2),
+    USE(MLA_K_TAIL, 0, 0, MAX32, 0),     USE_FLAG(MLA_K_LOOSE),
+};
+
 static const struct {
   int32_t op, count;
   const mla_key_use *uses;
@@ -289,6 +339,8 @@ static const struct {
     {MLA_OP_PREFILL, COUNT(prefill_uses), prefill_uses},
     {MLA_OP_MERGE, COUNT(merge_uses), merge_uses},
     {MLA_OP_MATMUL, COUNT(matmul_uses), matmul_uses},
+    {MLA_OP_INDEX, COUNT(index_uses), index_uses},
+    {MLA_OP_MAP_INDICES, COUNT(map_uses), map_uses},
 };
 
 const mla_key_spec *mla_key_spec_of(int key) {

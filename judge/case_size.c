@@ -5,6 +5,7 @@
 
 #include "cache_layout.h"
 #include "case.h"
+#include "case_sparse.h"
 #include "case_types.h"
 #include "dmath.h"
 #include "dtype.h"
@@ -112,7 +113,9 @@ static int64_t max_of(const mla_case *c,
 int64_t mla_case_live_tokens(const mla_case *c) {
   switch (c->op) {
     case MLA_OP_DECODE:
-    case MLA_OP_PREFILL: return sum_list(c, MLA_K_Q);
+    case MLA_OP_PREFILL:
+    case MLA_OP_INDEX:
+    case MLA_OP_MAP_INDICES: return sum_list(c, MLA_K_Q);
     case MLA_OP_KV_READ: return sum_list(c, MLA_K_LEN);
     case MLA_OP_MATMUL: return c->num[MLA_K_M];
     default: return c->num[MLA_K_TOKENS];
@@ -161,6 +164,16 @@ static int64_t source_blocks(const mla_case *c) {
   return c->num[MLA_K_SRC_BLOCKS];
 }
 
+int32_t mla_case_extra_page(const mla_case *c) {
+  int64_t page = c->num[MLA_K_EXTRA_PAGE];
+  return (int32_t)(page ? page : c->num[MLA_K_PAGE]);
+}
+
+static int64_t logits_width(const mla_case *c) {
+  int64_t n = max_of(c, mla_case_seq_len) + c->num[MLA_K_ROOM];
+  return n ? n : 1;
+}
+
 int64_t mla_case_sym(const mla_case *c, int sym) {
   switch (sym) {
     case MLA_S_N:
@@ -176,6 +189,8 @@ int64_t mla_case_sym(const mla_case *c, int sym) {
       return c->num[MLA_K_TOKENS];
     case MLA_S_COPIES: return c->num[MLA_K_COPIES];
     case MLA_S_PARTS: return c->num[MLA_K_PARTS];
+    case MLA_S_NBX: return c->num[MLA_K_EXTRA_BLOCKS];
+    case MLA_S_LOGITS: return logits_width(c);
     default: return -1;
   }
 }
@@ -193,11 +208,15 @@ static uint64_t flags_of(const mla_case *c) {
       {MLA_K_INVARIANT, MLA_BATCH_INVARIANT},
       {MLA_K_FUSED_Q, MLA_FUSED_Q},
       {MLA_K_FUSED_O, MLA_FUSED_O},
+      {MLA_K_EXTRA, MLA_EXTRA_CACHE},
+      {MLA_K_LOGITS, MLA_RETURN_LOGITS},
   };
   uint64_t flags = 0;
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
     if (c->num[table[i].key]) flags |= table[i].flag;
-  if (mla_key_use_of(c->op, MLA_K_FULL) && !c->num[MLA_K_FULL])
+  if (mla_case_is_sparse(c))
+    flags |= MLA_SPARSE;
+  else if (mla_key_use_of(c->op, MLA_K_FULL) && !c->num[MLA_K_FULL])
     flags |= MLA_CAUSAL;
   if (mla_key_use_of(c->op, MLA_K_NOLSE) && !c->num[MLA_K_NOLSE])
     flags |= MLA_RETURN_LSE;
@@ -238,6 +257,7 @@ static void put_scales(const mla_case *c, mla_problem *p) {
 static int has_cache(const mla_case *c) {
   return c->op == MLA_OP_DECODE || c->op == MLA_OP_KV_WRITE ||
          c->op == MLA_OP_KV_READ || c->op == MLA_OP_KV_COPY ||
+         c->op == MLA_OP_INDEX ||
          (c->op == MLA_OP_PREFILL && mla_case_list_given(c, MLA_K_CTX));
 }
 
@@ -252,6 +272,10 @@ mla_problem mla_case_problem(const mla_case *c) {
     p.cache_format = mla_case_cache_format(c);
     p.block_size = (int32_t)c->num[MLA_K_PAGE];
   }
+  if (c->op == MLA_OP_MAP_INDICES) p.block_size = (int32_t)c->num[MLA_K_PAGE];
+  p.topk = (int32_t)c->num[MLA_K_TOPK];
+  p.extra_topk = (int32_t)c->num[MLA_K_EXTRA];
+  if (c->num[MLA_K_EXTRA]) p.extra_block_size = mla_case_extra_page(c);
   p.num_heads = (int32_t)c->num[MLA_K_HEADS];
   if (c->num[MLA_K_KV_HEADS] > 1)
     p.num_kv_heads = (int32_t)c->num[MLA_K_KV_HEADS];
@@ -277,6 +301,7 @@ mla_limits mla_case_limits(const mla_case *c) {
   mla_limits l = mla_limits_init();
   int64_t copies = c->op == MLA_OP_KV_COPY;
   int64_t nb = num_blocks(c), nbs = copies ? source_blocks(c) : 0;
+  if (c->num[MLA_K_EXTRA]) nbs = c->num[MLA_K_EXTRA_BLOCKS];
   int loose = c->num[MLA_K_LOOSE] ? 2 : 1, more = loose - 1;
   l.num_splits = (int32_t)c->num[MLA_K_SPLITS];
   l.context_chunk = c->num[MLA_K_CHUNK];
@@ -284,10 +309,9 @@ mla_limits mla_case_limits(const mla_case *c) {
   l.tokens = copies ? c->num[MLA_K_COPIES] : mla_case_tokens(c) * loose + more;
   l.max_query_len = at_least_one(max_of(c, query_len)) * loose + more;
   l.max_seq_len = at_least_one(max_of(c, mla_case_seq_len)) * loose + 3 * more;
-  if (has_cache(c)) {
-    l.num_blocks = (nb > nbs ? nb : nbs) + 5 * more;
+  if (has_cache(c)) l.num_blocks = (nb > nbs ? nb : nbs) + 5 * more;
+  if (has_cache(c) || c->op == MLA_OP_MAP_INDICES)
     l.table_width = table_width(c) + more;
-  }
   l.parts = c->num[MLA_K_PARTS] * loose;
   return l;
 }

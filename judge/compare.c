@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "compare_state.h"
+#include "compare_topk.h"
 #include "dmath.h"
 #include "dtype.h"
 #include "error.h"
@@ -140,6 +141,73 @@ static void take_rows(comparison *c) {
     for (index[last] = 0; index[last] < c->view.width; index[last]++)
       take_value(c, index, expected[index[last]], budget[index[last]]);
   }
+}
+
+/* ------------------------------------------------------------ a choice */
+
+/* The room for one row, and the budgets of all logits. */
+typedef struct choices {
+  mla_topk_row row;
+  double *budget;
+  int64_t *chosen;
+  mla_topk_fault *fault;
+} choices;
+
+static mla_status choices_new(const comparison *c, const mla_expectation *e,
+                              choices *x, mla_error *err) {
+  x->row.logit = mla_expected_logits(e->expected, &x->row.width);
+  x->row.topk = c->view.width;
+  size_t n = (size_t)x->row.topk + 1;
+  x->budget =
+      calloc((size_t)(c->view.rows * x->row.width) + 1, sizeof *x->budget);
+  x->row.taken = malloc((size_t)x->row.width + 1);
+  x->chosen = malloc(n * sizeof *x->chosen);
+  x->fault = malloc(n * sizeof *x->fault);
+  if (!x->budget || !x->row.taken || !x->chosen || !x->fault)
+    return mla_fail(err, MLA_OUT_OF_MEMORY, mla_slot_name(c->slot),
+                    "no memory to compare %s", mla_slot_name(c->slot));
+  mla_expected_logits_budget(e->expected, c->numerics, x->budget);
+  x->row.budget = x->budget;
+  return MLA_OK;
+}
+
+static void choices_free(choices *x) {
+  free(x->budget);
+  free(x->row.taken);
+  free(x->chosen);
+  free(x->fault);
+}
+
+/* "expected" is the position that was left out, "budget" that of the two
+   logits. */
+static void take_choice(comparison *c, const choices *x, int64_t row,
+                        int64_t i) {
+  int64_t index[MLA_MAX_RANK] = {row, i};
+  const mla_topk_fault *fault = &x->fault[i];
+  int unwritten = is_poison(c, offset_of(c->t, index));
+  c->o->checked++;
+  keep_worst(c, index, fault->ratio, (double)fault->instead,
+             (double)x->chosen[i], fault->budget);
+  if (!(fault->ratio > 1) && !unwritten) return;
+  c->o->bad++;
+  if (!unwritten) mla_region_mark(&c->region, index);
+}
+
+static mla_status take_choices(comparison *c, const mla_expectation *e,
+                               mla_error *err) {
+  choices x = {0};
+  mla_status status = choices_new(c, e, &x, err);
+  for (int64_t r = 0; status == MLA_OK && r < c->view.rows; r++) {
+    int64_t row = c->view.row_index ? c->view.row_index[r] : r;
+    for (int64_t i = 0; i < x.row.topk; i++)
+      x.chosen[i] = mla_get_int(c->got, c->t->dtype, mla_at1(c->t, row) + i);
+    mla_topk_judge(&x.row, x.chosen, x.fault);
+    for (int64_t i = 0; i < x.row.topk; i++) take_choice(c, &x, row, i);
+    x.row.logit += x.row.width;
+    x.row.budget += x.row.width;
+  }
+  choices_free(&x);
+  return status;
 }
 
 /* ------------------------------------------------- everything is written */
@@ -308,7 +376,10 @@ mla_status mla_compare_output(const mla_vector *v, const mla_expectation *e,
   if (status == MLA_OK && c.view.bytes) {
     take_bytes(&c);
   } else if (status == MLA_OK) {
-    take_rows(&c);
+    if (o->compare == MLA_COMPARE_CHOICE && c.view.rows)
+      status = take_choices(&c, e, err);
+    else
+      take_rows(&c);
     look_at_all(&c);
     look_between(&c);
   }

@@ -41,6 +41,10 @@ static int has_poison(const mla_tensor *t, const unsigned char *bytes,
   return poison != 0;
 }
 
+static unsigned char poison_of(const bench *b, int32_t slot) {
+  return mla_vector_poison(b->v, slot, b->e->poison);
+}
+
 /* Within the budget, or the value rounded with it: as compare.c judges. */
 static int is_right(const mla_tensor *t, int compare, double expected,
                     double budget, double got) {
@@ -98,7 +102,7 @@ static bench_value value_at(const bench *b, const slot_view *s, int64_t r,
   x.budget = s->budget[r * s->view.width + d];
   x.got = mla_get(b->e->got[s->slot], t->dtype, x.offset);
   x.bad = !is_right(t, b->v->compare[s->slot], x.expected, x.budget, x.got) ||
-          has_poison(t, b->e->got[s->slot], x.offset, b->e->poison);
+          has_poison(t, b->e->got[s->slot], x.offset, poison_of(b, s->slot));
   return x;
 }
 
@@ -425,8 +429,9 @@ static int score_value(const bench *b, const bench_value *x, double probe) {
   const mla_tensor *t = &b->v->tensor[x->slot];
   const unsigned char *image = b->image[x->slot];
   if (x->raw) return same_bits(t, image, b->e->got[x->slot], x->offset);
-  int got_nothing = has_poison(t, b->e->got[x->slot], x->offset, b->e->poison);
-  int gives_nothing = has_poison(t, image, x->offset, b->e->poison);
+  unsigned char poison = poison_of(b, x->slot);
+  int got_nothing = has_poison(t, b->e->got[x->slot], x->offset, poison);
+  int gives_nothing = has_poison(t, image, x->offset, poison);
   if (got_nothing || gives_nothing) return got_nothing && gives_nothing;
   if (x->bad) return reproduces(b, x, probe);
   return x->mixed ? stays_near(b, x, probe) : stays_right(b, x, probe);

@@ -35,6 +35,9 @@ const mla_field mla_problem_fields[] = {
     P(logits_soft_cap, MLA_FIELD_REAL),
     P(k_scale, MLA_FIELD_REAL),
     P(v_scale, MLA_FIELD_REAL),
+    P(topk, MLA_FIELD_I32),
+    P(extra_topk, MLA_FIELD_I32),
+    P(extra_block_size, MLA_FIELD_I32),
     {NULL, 0, 0},
 };
 

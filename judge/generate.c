@@ -156,8 +156,8 @@ static mla_tensor lay_out(const mla_gen *g, const mla_slot_spec *spec) {
 static int is_wanted(const mla_gen *g, const mla_slot_spec *spec) {
   if (!mla_slot_applies(spec, &g->v->problem)) return 0;
   if (!spec->optional) return 1;
-  return spec->slot == MLA_T_SEQ_STARTS &&
-         mla_case_list_given(g->c, MLA_K_START);
+  if (spec->slot != MLA_T_SEQ_STARTS) return g->c->num[MLA_K_TOPK_LEN] != 0;
+  return mla_case_list_given(g->c, MLA_K_START);
 }
 
 /* What the values will overwrite. A cache that is written in part is filled
@@ -165,12 +165,14 @@ static int is_wanted(const mla_gen *g, const mla_slot_spec *spec) {
 static void fill_with_poison(mla_gen *g, int32_t slot) {
   mla_tensor *t = &g->v->tensor[slot];
   int64_t extent = mla_tensor_extent(t);
-  unsigned char *bytes = t->data;
+  unsigned char *bytes = t->data, poison = (unsigned char)g->poison;
   if (g->v->alias[slot] >= 0) return;
+  if (g->v->role[slot] == MLA_ROLE_OUT)
+    poison = mla_vector_poison(g->v, slot, poison);
   if (g->v->role[slot] != MLA_ROLE_INOUT || slot == MLA_T_DST) {
     for (int64_t i = 0; i < mla_span_count(t); i++) {
       mla_span span = mla_span_at(t, i);
-      memset(bytes + span.at, (int)g->poison, (size_t)span.bytes);
+      memset(bytes + span.at, poison, (size_t)span.bytes);
     }
     return;
   }
@@ -264,6 +266,7 @@ static mla_status generate(const mla_case *c, uint64_t seed, mla_poison poison,
   if (status == MLA_OK) {
     mla_gen_caches(&g);
     mla_gen_index(&g);
+    mla_gen_lists(&g);
     if (!large) {
       mla_gen_attention(&g);
       mla_gen_plain(&g);

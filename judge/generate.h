@@ -47,6 +47,7 @@ typedef struct mla_gen {
   double *key;
   double *scale;               /* scratch for an entry's scales */
   mla_cache_rows rows, v_rows; /* of the caches */
+  mla_cache_rows x_rows;       /* of the second one */
 } mla_gen;
 
 /* The stream of a tensor; of one request's tensor. */
@@ -85,6 +86,14 @@ double mla_gen_amplitude(const mla_gen *g, int32_t slot, int64_t token,
 double mla_gen_edge_value(const mla_gen *g, mla_rng rng, int64_t token,
                           int64_t column);
 
+/* Where there is no table: the slot of position j of request b. */
+int64_t mla_gen_listed_slot(const mla_gen *g, int64_t b, int64_t j);
+/* The position of the k-th key in the main list of row t of request b. */
+int64_t mla_gen_listed(const mla_gen *g, int64_t b, int64_t t, int64_t k);
+/* Queries and weights of an indexer: rows of request b, from `token` on. */
+void mla_gen_indexer(mla_gen *g, int64_t b, int64_t token);
+
+void mla_gen_lists(mla_gen *g);     /* indices, their lengths, positions */
 void mla_gen_index(mla_gen *g);     /* lengths, tables, slots, mappings */
 void mla_gen_attention(mla_gen *g); /* caches, kv_c, k_pe, q, sink */
 void mla_gen_large(mla_gen *g);     /* real inputs, repeated */

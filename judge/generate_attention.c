@@ -5,6 +5,7 @@
  * chosen so that scores have the standard deviation `amp`. Distributions that
  * need a chosen key (onehot, needle) add a multiple of that key to the query.
  */
+#include "case_sparse.h"
 #include "dmath.h"
 #include "dtype.h"
 #include "generate.h"
@@ -24,7 +25,8 @@ static key_source keys_of(const mla_gen *g, int64_t b) {
   key_source k = {mla_gen_stream_of(g, "k", b), mla_problem_kv_heads(p),
                   (int64_t)p->kv_lora_rank + p->qk_rope_head_dim,
                   p->qk_rope_head_dim};
-  if (g->c->op == MLA_OP_DECODE) k.width = mla_problem_head_dim(p);
+  if (g->c->op == MLA_OP_DECODE || g->c->op == MLA_OP_INDEX)
+    k.width = mla_problem_head_dim(p);
   if (k.rope > k.width) k.rope = 0;
   return k;
 }
@@ -74,6 +76,7 @@ static void value_row(const mla_gen *g, mla_rng rng, int64_t j,
 /* The slot of position j of request b. */
 static int64_t slot_of(const mla_gen *g, int64_t b, int64_t j) {
   const mla_tensor *table = &g->v->tensor[MLA_T_BLOCK_TABLE];
+  if (!table->data) return mla_gen_listed_slot(g, b, j);
   int64_t page = g->v->problem.block_size;
   int64_t block =
       mla_get_int(table->data, table->dtype, mla_at2(table, b, j / page));
@@ -115,6 +118,18 @@ static void fill_cache(mla_gen *g, int64_t b) {
       fill_entry(g, &k, b, j);
 }
 
+/* The second cache is nobody's own: its keys follow from their slots. */
+static void fill_extra(mla_gen *g) {
+  const mla_tensor *t = &g->v->tensor[MLA_T_EXTRA_CACHE];
+  if (!t->data) return;
+  key_source k = keys_of(g, 0);
+  k.rng = mla_gen_stream(g, "x");
+  for (int64_t j = 0; j < t->shape[0] * t->shape[1]; j++) {
+    key_row(g, &k, j, 0, g->row);
+    mla_gen_put_entry(g, MLA_T_EXTRA_CACHE, j, 0, token_at(g, j), g->row);
+  }
+}
+
 /* prefill: the new tokens' keys, positions context_len and on. */
 static void fill_new_keys(mla_gen *g, int64_t b, int64_t token) {
   const mla_tensor *c = &g->v->tensor[MLA_T_KV_C];
@@ -133,6 +148,8 @@ static void fill_new_keys(mla_gen *g, int64_t b, int64_t token) {
 
 static int64_t row_sees(const mla_gen *g, int64_t b, int64_t t) {
   int64_t len = mla_case_seq_len(g->c, b);
+  if (mla_case_is_sparse(g->c))
+    return mla_case_list_row(g->c, MLA_LIST_MAIN, b, t, NULL);
   if (g->c->num[MLA_K_FULL]) return len;
   int64_t n = len - mla_case_at(g->c, MLA_K_Q, b) + t + 1;
   return n < 0 ? 0 : n;
@@ -199,6 +216,7 @@ static void aim_row(const mla_gen *g, const key_source *k, int64_t b, int64_t t,
   columns = g->c->op == MLA_OP_DECODE ? width : k->rope;
   group = g->v->problem.num_heads / k->kv_heads;
   int64_t at = chosen_key(g, b, t, head, visible);
+  if (mla_case_is_sparse(g->c)) at = mla_gen_listed(g, b, t, at);
   key_row(g, k, at, head / group, g->key);
   double factor = aim / (g->v->problem.scale * VARIANCE * (double)columns);
   for (int64_t d = 0; d < columns; d++) {
@@ -233,13 +251,18 @@ static void fill_sink(mla_gen *g) {
 
 void mla_gen_attention(mla_gen *g) {
   const mla_vector *v = g->v;
-  int cached = v->tensor[MLA_T_BLOCK_TABLE].data != NULL;
+  int cached = v->tensor[MLA_T_CACHE].data != NULL &&
+               g->c->op != MLA_OP_KV_WRITE && g->c->op != MLA_OP_KV_COPY;
   int64_t token = 0;
   fill_sink(g);
+  fill_extra(g);
   if (!cached && g->c->op != MLA_OP_PREFILL) return;
   for (int64_t b = 0; b < g->c->num[MLA_K_REQUESTS]; b++) {
     if (cached) fill_cache(g, b);
-    if (v->tensor[MLA_T_Q].data) fill_queries(g, b, token);
+    if (g->c->op == MLA_OP_INDEX)
+      mla_gen_indexer(g, b, token);
+    else if (v->tensor[MLA_T_Q].data)
+      fill_queries(g, b, token);
     if (g->c->op == MLA_OP_PREFILL) fill_new_keys(g, b, token);
     token += mla_case_at(g->c, MLA_K_Q, b);
   }

@@ -14,6 +14,7 @@
 #include "tensor.h"
 
 static const mla_cache_rows *rows_of(const mla_gen *g, int32_t slot) {
+  if (slot == MLA_T_EXTRA_CACHE) return &g->x_rows;
   return slot == MLA_T_V_CACHE ? &g->v_rows : &g->rows;
 }
 
@@ -24,6 +25,8 @@ void mla_gen_caches(mla_gen *g) {
   g->rows = mla_cache_rows_of(p, &args, MLA_T_CACHE, p->q_dtype, 0);
   if (p->flags & MLA_SEPARATE_V)
     g->v_rows = mla_cache_rows_of(p, &args, MLA_T_V_CACHE, p->q_dtype, 0);
+  if (p->flags & MLA_EXTRA_CACHE)
+    g->x_rows = mla_cache_rows_of(p, &args, MLA_T_EXTRA_CACHE, p->q_dtype, 0);
 }
 
 /* ------------------------------------------------------------- amplitudes */

@@ -203,7 +203,9 @@ static int compare(hearing *h) {
       continue;
     mla_output_verdict *o = &verdict->output[verdict->outputs++];
     unsigned char poison =
-        h->v->role[s] == MLA_ROLE_OUT ? (unsigned char)h->options->poison : 0;
+        h->v->role[s] == MLA_ROLE_OUT
+            ? mla_vector_poison(h->v, s, (unsigned char)h->options->poison)
+            : 0;
     mla_status status =
         mla_compare_output(h->v, &h->expectation, s, &h->answer.numerics,
                            mla_place_bytes(&h->place, s), poison, o, &h->err);

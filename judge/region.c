@@ -37,13 +37,16 @@ const char *mla_axis_name(const mla_vector *v, int32_t slot, int32_t axis,
       {MLA_S_LQ, {"q latent", "q latents"}},
       {MLA_S_HIDDEN, {"column", "columns"}},
       {MLA_S_MN, {"column", "columns"}},
+      {MLA_S_TOPK, {"entry", "entries"}},
+      {MLA_S_LOGITS, {"position", "positions"}},
   };
   const mla_slot_spec *spec = spec_of(v, slot);
   int last = spec && axis == spec->rank - 1;
   for (size_t i = 0; spec && i < sizeof table / sizeof table[0]; i++) {
-    int lse = slot == MLA_T_LSE && spec->dim[axis] == MLA_S_H;
-    if (table[i].sym == spec->dim[axis] && (!last || lse))
-      return table[i].name[plural != 0];
+    int sym = spec->dim[axis];
+    int named = !last || (slot == MLA_T_LSE && sym == MLA_S_H) ||
+                sym == MLA_S_TOPK || sym == MLA_S_LOGITS;
+    if (table[i].sym == sym && named) return table[i].name[plural != 0];
   }
   if (spec && !last && spec->dim[axis] == MLA_S_V)
     return plural ? "value rows" : "value row";

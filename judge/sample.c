@@ -20,6 +20,8 @@ static int32_t row_slot(int32_t op) {
     case MLA_OP_V_EXPAND:
     case MLA_OP_MATMUL: return MLA_T_OUT;
     case MLA_OP_Q_ABSORB: return MLA_T_Q_LATENT;
+    case MLA_OP_INDEX: return MLA_T_POSITIONS;
+    case MLA_OP_MAP_INDICES: return MLA_T_INDICES;
     default: return -1;
   }
 }

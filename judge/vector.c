@@ -50,6 +50,8 @@ static mla_status alloc_slot(mla_vector *v, const mla_slot_spec *spec,
   v->role[spec->slot] = spec->role;
   if (spec->role == MLA_ROLE_OUT) v->compare[spec->slot] = MLA_COMPARE_BUDGET;
   if (spec->role == MLA_ROLE_INOUT) v->compare[spec->slot] = MLA_COMPARE_BYTES;
+  if (spec->role == MLA_ROLE_OUT && spec->slot == MLA_T_POSITIONS)
+    v->compare[spec->slot] = MLA_COMPARE_CHOICE;
   if (t->data || v->alias[spec->slot] >= 0) return MLA_OK;
   if (sizeof(void *) < 8 && extent > INT32_MAX / 2)
     return mla_fail(err, MLA_UNSUPPORTED, name,
@@ -85,8 +87,18 @@ static int64_t last_of(const mla_vector *v, int32_t slot) {
 
 int64_t mla_vector_live(const mla_vector *v, int32_t slot) {
   if (slot == MLA_T_DST) return last_of(v, MLA_T_CU_SEQ_LENS);
-  if (slot != MLA_T_OUT && slot != MLA_T_LSE) return -1;
+  int by_token = slot == MLA_T_OUT || slot == MLA_T_LSE ||
+                 slot == MLA_T_POSITIONS || slot == MLA_T_LOGITS ||
+                 slot == MLA_T_INDICES;
+  if (!by_token) return -1;
   return last_of(v, MLA_T_QUERY_START_LOC);
+}
+
+unsigned char mla_vector_poison(const mla_vector *v, int32_t slot,
+                                unsigned char poison) {
+  int32_t dtype = v->tensor[slot].dtype;
+  int whole = dtype == MLA_I32 || dtype == MLA_I64;
+  return whole && poison == 0xff ? 0x7e : poison;
 }
 
 mla_args mla_vector_args(const mla_vector *v) {

@@ -21,7 +21,9 @@ typedef enum mla_compare {
   MLA_COMPARE_BUDGET, /* within the derived error of each value */
   MLA_COMPARE_BITS,   /* the value rounded once: no other rounding happens */
   MLA_COMPARE_SUMS,   /* likewise, but for the error of the last sums */
-  MLA_COMPARE_BYTES   /* the memory of the whole tensor */
+  MLA_COMPARE_BYTES,  /* the memory of the whole tensor */
+  MLA_COMPARE_CHOICE  /* positions: any choice that their logits' budgets
+                         allow (compare_topk.h) */
 } mla_compare;
 
 #define MLA_HUNTS_MAX 200
@@ -69,6 +71,10 @@ mla_status mla_vector_alloc(mla_vector *v, mla_error *err);
    rows past cu_seq_lens[B] must not. -1: all. A row is one index of the first
    axis. */
 int64_t mla_vector_live(const mla_vector *v, int32_t slot);
+/* What an output of the slot holds before a run under a poison: bytes of 0xff
+   are -1 in whole numbers, which is a lawful answer. */
+unsigned char mla_vector_poison(const mla_vector *v, int32_t slot,
+                                unsigned char poison);
 /* The arguments, with hints in limits when v->hints. */
 mla_args mla_vector_args(const mla_vector *v);
 mla_limits mla_vector_limits(const mla_vector *v);

@@ -185,7 +185,7 @@ static mla_status fill_tensor(const mla_json_source *s, mla_vector *v, int slot,
   size_t extent = (size_t)mla_tensor_extent(t);
   if (v->alias[slot] >= 0) return MLA_OK;
   if (v->role[slot] == MLA_ROLE_OUT) {
-    memset(t->data, 0xff, extent);
+    memset(t->data, mla_vector_poison(v, slot, 0xff), extent);
     return MLA_OK;
   }
   if (!stored) return bad(s, mla_slot_name(slot), "no such key", err);
@@ -199,8 +199,9 @@ static mla_status fill_tensor(const mla_json_source *s, mla_vector *v, int slot,
 /* ----------------------------------------------------------- expectations */
 
 static int compare_from_name(const char *name) {
-  static const char *const names[] = {"", "budget", "bits", "sums", "bytes"};
-  for (int i = 1; name && i < 5; i++)
+  static const char *const names[] = {"",     "budget", "bits",
+                                      "sums", "bytes",  "choice"};
+  for (int i = 1; name && i < 6; i++)
     if (strcmp(names[i], name) == 0) return i;
   return -1;
 }

@@ -137,7 +137,8 @@ static mla_status add_expected(const mla_vector *v, const mla_expectation *e,
                                int slot, int32_t number, mla_st_writer *w,
                                cJSON *expected, double **owned,
                                mla_error *err) {
-  static const char *const names[] = {"", "budget", "bits", "sums", "bytes"};
+  static const char *const names[] = {"",     "budget", "bits",
+                                      "sums", "bytes",  "choice"};
   const mla_tensor *t = &v->tensor[slot];
   char key[64];
   int32_t index;

@@ -23,6 +23,10 @@ static void print_ratio(FILE *to, double ratio) {
     fprintf(to, "%.2fx the budget", ratio);
 }
 
+static int has_budget(const mla_output_verdict *o) {
+  return o->compare == MLA_COMPARE_BUDGET || o->compare == MLA_COMPARE_CHOICE;
+}
+
 static const char *unit_of(const mla_output_verdict *o) {
   return o->compare == MLA_COMPARE_BYTES ? "bytes differ" : "values are wrong";
 }
@@ -86,14 +90,14 @@ static void print_map(FILE *to, const mla_output_verdict *o) {
 static void print_worst(FILE *to, const mla_output_verdict *o) {
   fprintf(to, "  worst  %s: expected %.9g, got %.9g", o->at, o->expected,
           o->got);
-  if (o->compare == MLA_COMPARE_BUDGET) fprintf(to, ", budget %.3g", o->budget);
+  if (has_budget(o)) fprintf(to, ", budget %.3g", o->budget);
   fprintf(to, "\n");
 }
 
 static void print_wrong(FILE *to, const mla_output_verdict *o) {
   fprintf(to, "%lld of %lld %s", (long long)o->bad, (long long)o->checked,
           unit_of(o));
-  if (o->compare == MLA_COMPARE_BUDGET && o->bad) {
+  if (has_budget(o) && o->bad) {
     fprintf(to, ", worst ");
     print_ratio(to, o->worst);
   }
@@ -114,7 +118,7 @@ static void print_output(FILE *to, const mla_output_verdict *o) {
     print_wrong(to, o);
   else if (o->compare == MLA_COMPARE_BYTES)
     fprintf(to, "ok, all bytes\n");
-  else if (o->compare != MLA_COMPARE_BUDGET)
+  else if (!has_budget(o))
     fprintf(to, "ok, all bits\n");
   else
     fprintf(to, "ok, worst %.3f of the budget\n", o->worst);

@@ -22,16 +22,16 @@ def write_scaled(case):
     memory = cache.memory.copy()
     latent = case.problem["kv_lora_rank"]
     size = case.problem["block_size"]
-    layout = Layout(case, latent + case.problem["qk_rope_head_dim"])
-    kv_c, k_pe = case.tensors["kv_c"], case.tensors["k_pe"]
+    layout = Layout(case, latent + case.size("qk_rope_head_dim"))
+    kv_c, k_pe = case.tensors["kv_c"], case.tensors.get("k_pe")
     pow2 = layout.scale == "e8m0" or "scale_pow2" in case.flags
     for row, slot in enumerate(case.values("slot_mapping")):
         if slot < 0:
             continue
-        latents = widen(kv_c.view()[row], kv_c.dtype)
-        rope = k_pe.view()[row]
-        x = np.concatenate([latents, widen(rope, k_pe.dtype)])[: layout.codes]
-        rest = []
+        x, rest = widen(kv_c.view()[row], kv_c.dtype), []
+        if k_pe is not None:
+            rope = k_pe.view()[row]
+            x = np.concatenate([x, widen(rope, k_pe.dtype)])[: layout.codes]
         if layout.codes < layout.width:
             rest = convert(rope, k_pe.dtype, "bf16")
         parts = pieces(layout, cache, memory, slot // size, slot % size)
@@ -49,13 +49,14 @@ def kv_write(case):
     entries = cache.view(memory)
     latent = case.problem["kv_lora_rank"]
     size = case.problem["block_size"]
-    kv_c, k_pe = case.tensors["kv_c"], case.tensors["k_pe"]
+    kv_c, k_pe = case.tensors["kv_c"], case.tensors.get("k_pe")
     for row, slot in enumerate(case.values("slot_mapping")):
         if slot < 0:
             continue
         entry = entries[slot // size, slot % size]
         entry[:latent] = convert(kv_c.view()[row], kv_c.dtype, cache.dtype)
-        entry[latent:] = convert(k_pe.view()[row], k_pe.dtype, cache.dtype)
+        if k_pe is not None:
+            entry[latent:] = convert(k_pe.view()[row], k_pe.dtype, cache.dtype)
     return {"cache": memory}
 
 

@@ -19,6 +19,7 @@ FORMATS = {
     "fp8_token": ("fp8_e4m3", "f32", 0, False, False, 16),
     "int8_token": ("i8", "f32", 0, False, False, 16),
     "int4_token": ("i4", "f32", 0, False, False, 16),
+    "fp8_index": ("fp8_e4m3", "f32", 0, False, True, 1),
 }
 LARGEST = {"fp8_e4m3": 448, "i8": 127, "i4": 7}
 
@@ -86,7 +87,7 @@ def entries(case, name, places, compute):
     is_v = name == "v_cache"
     width = case.problem.get("kv_lora_rank", 0)
     width += case.problem.get("qk_rope_head_dim", 0)
-    if case.op == "decode":
+    if case.op in ("decode", "index"):
         width = case.size("head_dim") or width
     if is_v:
         width = case.size("v_dim") or case.problem["kv_lora_rank"]

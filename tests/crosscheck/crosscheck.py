@@ -53,6 +53,29 @@ def compare_numbers(name, stored, value, room):
     return value.size, float(ratio.max(initial=0))
 
 
+def compare_choice(name, stored, choice):
+    """The reference's own: by rank, the lowest position of equal ones."""
+    worst = 0.0
+    for token, (logits, room) in choice.rows.items():
+        got, best = stored[token], choice.best(token)
+        if (got[len(best) :] != -1).any():
+            raise AssertionError(f"{name}: row {token} has no -1 at its end")
+        got = got[: len(best)].astype(int)
+        if len(set(got)) < len(best) or not set(got) <= set(range(len(logits))):
+            raise AssertionError(f"{name}: row {token} is no choice")
+        apart = abs(logits[got] - logits[best])
+        allowed = room[got] + room[best]
+        other = got != best
+        if (other & ((apart > allowed) | (apart == 0))).any():
+            raise AssertionError(f"{name}: row {token} chooses otherwise")
+        if other.any():
+            worst = max(worst, float((apart[other] / allowed[other]).max()))
+    rest = [t for t in range(len(stored)) if t not in choice.rows]
+    if not np.isnan(stored[rest]).all():
+        raise AssertionError(f"{name}: rows of no token have values")
+    return stored.size, worst
+
+
 def compare_memory(name, stored, memory, dtype):
     """Bit for bit; any NaN equals any NaN."""
     if stored.shape != memory.shape:
@@ -89,6 +112,8 @@ def check_case(case, tally):
         if kind == "bytes":
             dtype = case.tensors[name].dtype
             count, worst = compare_memory(name, stored, results[name], dtype)
+        elif kind == "choice":
+            count, worst = compare_choice(name, stored, results[name])
         else:
             count, worst = compare_numbers(name, stored, *results[name])
         tally.values += count
@@ -127,9 +152,9 @@ def main(paths):
             except (AssertionError, Unknown, KeyError) as error:
                 print(f"FAIL  {path.name} {case.id}: {error}")
                 failures += 1
-    print(f"{'operation':<10} {'cases':>6} {'values':>9}  worst/tolerance")
+    print(f"{'operation':<11} {'cases':>6} {'values':>9}  worst/tolerance")
     for op, tally in sorted(tallies.items()):
-        print(f"{op:<10} {tally.cases:>6} {tally.values:>9}  {tally.worst:.3f}")
+        print(f"{op:<11} {tally.cases:>6} {tally.values:>9}  {tally.worst:.3f}")
     for kind, count in sorted(others.items()):
         print(f"not stored, so not checked here: {count} {kind}")
     checked = sum(tally.cases for tally in tallies.values())

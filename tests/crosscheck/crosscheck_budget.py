@@ -14,7 +14,13 @@ import sys
 import numpy as np
 
 from bell import bell
-from numpy_budget import Arithmetic, MergeRow, Row, product_budget
+from numpy_budget import (
+    Arithmetic,
+    MergeRow,
+    Row,
+    logit_budget,
+    product_budget,
+)
 from vector_file import narrow, widen
 
 MOST_KEYS = 65536  # keys of request b are numbered from b * this
@@ -66,7 +72,9 @@ def parse(text):
 
 def cached_keys(case, request, n):
     """Keys of a request's cache, drawn as tests/digest/fixed_case.h says."""
-    width = case.integer("latent") + case.integer("rope")
+    width = case.integer("width") or (
+        case.integer("latent") + case.integer("rope")
+    )
     row = np.arange(n)
     if case.integer("repeat"):
         row = row % 8
@@ -194,7 +202,54 @@ def check_product(case):
     return worst
 
 
+def logit_rows(case, u):
+    """(logits, budgets) of every token, -infinity and 0 where not seen."""
+    queries = list(map(int, case.text["queries"].split(",")))
+    lengths = list(map(int, case.text["lengths"].split(",")))
+    heads, width = case.integer("heads"), case.integer("width")
+    tokens, room = sum(queries), max(lengths) + 1
+    q = case.draw("q", (tokens, heads, width), amplitude=case.real("q"))
+    w = draw("index_weights", case.seed, (tokens, heads), "f32", offset=0.1)
+    first = 0
+    for request, (count, seq) in enumerate(zip(queries, lengths)):
+        for t in range(count):
+            y, x = np.full(room, -np.inf), np.zeros(room)
+            n = max(seq - count + t + 1, 0)
+            k = cached_keys(case, request, n)
+            y[:n], x[:n] = logit_budget(q[first + t], k, w[first + t], u)
+            yield y, x
+        first += count
+
+
+def check_index(case):
+    worst = 0
+    for u, name, got in case.budgets:
+        rows = list(logit_rows(case, u))
+        logits = np.concatenate([y for y, _ in rows])
+        if name == "positions":
+            check_choices(case, [y for y, _ in rows])
+            continue
+        size = 1e-12 * (1 + abs(np.nan_to_num(logits, neginf=0)))
+        check("values logits", case.values["logits"], logits, size)
+        mine = np.concatenate([x for _, x in rows])
+        room = AGREEMENT * np.where(mine > 0, mine, 1e-300)
+        worst = max(worst, check("budget of logits", got, mine, room))
+    return worst
+
+
+def check_choices(case, rows):
+    topk = case.integer("topk")
+    mine = np.full((len(rows), topk), -1.0)
+    for at, logits in enumerate(rows):
+        order = np.argsort(-logits, kind="stable")
+        chosen = [j for j in order[:topk] if np.isfinite(logits[j])]
+        mine[at, : len(chosen)] = chosen
+    check("positions", case.values["positions"], mine.ravel(), 0.5)
+
+
 def check_case(case):
+    if case.op == "index":
+        return check_index(case)
     if case.op in ("decode", "prefill"):
         return check_rows(case, list(attention_rows(case)))
     if case.op == "merge":

@@ -117,6 +117,22 @@ FAULTS = {
         "absorb_bf16",
         lambda d, data: nudge(d, data, "w_uk", 1 + 1e-10),
     ),
+    "a logit off by 1e-10": (
+        "index_f32",
+        lambda d, data: nudge(d, data, "logits", 1 + 1e-10),
+    ),
+    "another position": (
+        "index_f32",
+        lambda d, data: nudge(d, data, "positions", 2),
+    ),
+    "another slot": (
+        "map_indices_f32",
+        lambda d, data: nudge(d, data, "indices", 2),
+    ),
+    "one bit of a key's code or scale": (
+        "kv_write_fp8_index",
+        lambda d, data: flip_byte(d, data, "cache"),
+    ),
     "one bit of a gathered row": (
         "kv_read_f32",
         lambda d, data: flip(d, data, "dst"),

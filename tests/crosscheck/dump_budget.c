@@ -145,6 +145,27 @@ static void matmul(int32_t dtype) {
   print_case(&c);
 }
 
+static void chooser(int32_t dtype) {
+  static const fixed_data data = {0.5, 1, 1, FIXED_BELL};
+  mla_problem p = mla_problem_init(MLA_OP_INDEX);
+  p.flags = MLA_RETURN_LOGITS;
+  p.q_dtype = dtype;
+  p.cache_format = dtype == MLA_F32   ? MLA_CACHE_F32
+                   : dtype == MLA_F16 ? MLA_CACHE_F16
+                                      : MLA_CACHE_BF16;
+  p.num_heads = 5;
+  p.head_dim = 36;
+  p.block_size = 16;
+  p.topk = 21;
+  fixed_case c = fixed_attention(&p, &requests, &data, 74, 0);
+  fixed_case_fill(&c, MLA_T_INDEX_WEIGHTS, 0.1, 1);
+  printf("case index dtype=%s heads=%" PRId32 " width=%" PRId32 " topk=%" PRId32
+         " q=%a kv=%a seed=%" PRIu64 " queries=2,1,1 lengths=65,0,130\n",
+         mla_dtype_name(dtype), p.num_heads, p.head_dim, p.topk, data.q,
+         data.kv, c.seed);
+  print_case(&c);
+}
+
 int main(void) {
   static const int32_t types[] = {MLA_F32, MLA_F16, MLA_BF16};
   for (int i = 0; i < 3; i++) {
@@ -153,6 +174,7 @@ int main(void) {
     merge(types[i], 0);
     merge(types[i], MLA_LSE_BASE2);
     matmul(types[i]);
+    chooser(types[i]);
   }
   return 0;
 }

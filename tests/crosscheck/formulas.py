@@ -9,6 +9,7 @@ exactly. Tolerances are forty units of 2^-53 of what the sums were made of
 import numpy as np
 
 from cache_formats import FORMATS, entries
+from sparse_formulas import index, listed, map_indices
 from vector_file import Unknown
 
 LONG = np.longdouble
@@ -25,6 +26,9 @@ KNOWN_FLAGS = {
     "fused_q",
     "fused_o",
     "scale_pow2",
+    "sparse",
+    "extra_cache",
+    "return_logits",
     "block_scaled",
 }
 PLAIN = {"f64", "f32", "f16", "bf16"}
@@ -156,7 +160,34 @@ def attention(case, keys_of):
     return results
 
 
+def sparse_decode(case):
+    """Every token attends to what its lists name."""
+    q = case.values("q").astype(LONG)
+    tokens, heads, _ = q.shape
+    width = case.tensors["out"].shape[2]
+    out, lse = np.zeros((tokens, heads, width)), np.zeros((tokens, heads))
+    out_room, lse_room = np.zeros(out.shape), np.zeros(lse.shape)
+    sinks = case.values("sink").astype(LONG) if case.has("sink") else None
+    for t in range(tokens):
+        k = listed(case, t)
+        if "extra_cache" in case.flags:
+            k = np.concatenate([k, listed(case, t, "extra_")])
+        keys = Keys(k, k[:, :width])
+        for h in range(heads):
+            sink = None if sinks is None else sinks[h]
+            at = (t, h)
+            out[at], lse[at], out_room[at], lse_room[at] = attention_row(
+                case, q[at], keys, len(k), sink
+            )
+    results = {"out": (out, out_room)}
+    if "return_lse" in case.flags:
+        results["lse"] = (lse, lse_room)
+    return results
+
+
 def decode(case):
+    if "sparse" in case.flags:
+        return sparse_decode(case)
     heads = case.problem["num_heads"]
     kv_heads = case.size("num_kv_heads", 1)
     value_width = case.tensors["out"].shape[2]
@@ -277,6 +308,8 @@ FORMULAS = {
     "q_absorb": q_absorb,
     "v_expand": v_expand,
     "matmul": matmul,
+    "index": index,
+    "map_indices": map_indices,
 }
 
 

@@ -134,6 +134,24 @@ class MergeRow(Row):
         self.up = None
 
 
+def logit_budget(q, k, w, u):
+    """index: q[h,d], keys k[n,d], weights w[h]: logits and budgets [n]."""
+    heads, width = q.shape
+    products = q[:, None, :] * k[None, :, :]
+    s = products.sum(2)
+    squares = (products**2).sum(2)
+    counts = s > -6 * 2.0**-24 * np.sqrt(width * squares)
+    size = w[:, None] * np.maximum(s, 0)
+    y = size.sum(0)
+    t = np.sqrt((counts * w[:, None] ** 2 * squares).sum(0))
+    x = LAMBDA * u.acc * np.sqrt(width) * t
+    x += LAMBDA * u.acc * np.sqrt(heads) * np.sqrt((size**2).sum(0))
+    x += (width + heads) / 8 * u.acc * abs(y)
+    x += (ROUNDOFF["f32"] + 4 * u.acc) * abs(y) + ETA["f32"]
+    x += underflow(heads, u) + abs(w).sum() * underflow(width, u)
+    return y, x
+
+
 def product_budget(a, b, u, dtype):
     """y[m,n] = sum_k a[m,k] b[n,k]: values and budgets."""
     depth = a.shape[1]

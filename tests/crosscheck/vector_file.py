@@ -133,7 +133,7 @@ class Case:
         for name, how in entry["expected"].items():
             _, shape, data = arrays[how["key"]]
             kind = how["compare"]
-            if kind in ("budget", "bits", "sums"):
+            if kind in ("budget", "bits", "sums", "choice"):
                 value = np.frombuffer(data, "<f8").reshape(shape)
             elif kind == "bytes":
                 code_type = TYPES[self.tensors[name].dtype][1]

@@ -36,6 +36,7 @@ void digest_products(void);
 void digest_cache(void);
 void digest_formats(void);
 void digest_layer(void);
+void digest_sparse(void);
 void digest_steps(void);
 
 #endif

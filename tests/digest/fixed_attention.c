@@ -11,13 +11,13 @@ static int64_t pages_of(int64_t keys, int64_t block_size) {
 
 /* Keys of a request that are in the cache. */
 static int64_t cached(const mla_problem *p, const fixed_requests *r, int b) {
-  if (p->op == MLA_OP_DECODE) return r->seq_len[b];
+  if (p->op != MLA_OP_PREFILL) return r->seq_len[b];
   int64_t context = r->seq_len[b] - r->query_len[b];
   return p->flags & MLA_CONTEXT && context > 0 ? context : 0;
 }
 
 static void set_sizes(fixed_case *c, const fixed_requests *r) {
-  int64_t tokens = 0, blocks = 0, width = 0;
+  int64_t tokens = 0, blocks = 0, width = 0, longest = 0;
   for (int b = 0; b < r->count; b++) {
     int64_t pages = 0;
     if (c->problem.block_size > 0)
@@ -25,12 +25,14 @@ static void set_sizes(fixed_case *c, const fixed_requests *r) {
     tokens += r->query_len[b];
     blocks += pages;
     if (pages > width) width = pages;
+    if (r->seq_len[b] > longest) longest = r->seq_len[b];
   }
   c->size[MLA_S_N] = tokens;
   c->size[MLA_S_B] = r->count;
   c->size[MLA_S_B1] = r->count + 1;
   c->size[MLA_S_W] = width + 1;
   c->size[MLA_S_NB] = blocks + 3;
+  c->size[MLA_S_LOGITS] = longest + 1;
 }
 
 static void set_limits(fixed_case *c, const fixed_requests *r) {
@@ -50,7 +52,8 @@ static void put_lengths(fixed_case *c, const fixed_requests *r) {
   int64_t start = 0;
   for (int b = 0; b < r->count; b++) {
     fixed_case_put_int(c, MLA_T_QUERY_START_LOC, b, start);
-    fixed_case_put_int(c, MLA_T_SEQ_LENS, b, r->seq_len[b]);
+    if (c->tensor[MLA_T_SEQ_LENS].data)
+      fixed_case_put_int(c, MLA_T_SEQ_LENS, b, r->seq_len[b]);
     start += r->query_len[b];
   }
   fixed_case_put_int(c, MLA_T_QUERY_START_LOC, r->count, start);
@@ -144,7 +147,7 @@ fixed_case fixed_attention(const mla_problem *problem,
   set_limits(&c, requests);
   fixed_case_alloc(&c);
   put_lengths(&c, requests);
-  put_queries(&c, data);
+  if (c.tensor[MLA_T_Q].data) put_queries(&c, data);
   if (c.tensor[MLA_T_BLOCK_TABLE].data) put_table(&c, requests);
   if (c.tensor[MLA_T_CACHE].data) put_cache(&c, MLA_T_CACHE, requests, data);
   if (c.tensor[MLA_T_V_CACHE].data)

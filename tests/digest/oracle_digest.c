@@ -124,6 +124,7 @@ int main(int argc, char **argv) {
   digest_cache();
   digest_layer();
   digest_formats();
+  digest_sparse();
   digest_steps();
   print("total", total);
   return 0;

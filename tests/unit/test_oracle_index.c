@@ -260,7 +260,7 @@ static double in_f32(const fixture *f, int64_t token, int64_t b, int64_t j,
 
 /* The formula of docs/tolerance.md, by hand. */
 static double allowed(const fixture *f, int64_t token, int64_t b, int64_t j) {
-  double u = 0x1p-24, scores = 0, sums = 0, y = 0;
+  double u = 0x1p-24, scores = 0, sums = 0, y = 0, weight = 0;
   for (int64_t h = 0; h < HEADS; h++) {
     double s = 0, squares = 0;
     double w = fixture_get(f, MLA_T_INDEX_WEIGHTS, token * HEADS + h);
@@ -270,14 +270,18 @@ static double allowed(const fixture *f, int64_t token, int64_t b, int64_t j) {
       s += x;
       squares += x * x;
     }
+    weight += fabs(w);
     if (s <= -6 * u * sqrt(WIDTH * squares)) continue;
     scores += w * w * squares;
     if (s <= 0) continue;
     sums += w * w * s * s;
     y += w * s;
   }
+  double subnormal =
+      6 * sqrt(HEADS) + HEADS / 8.0 + weight * (6 * sqrt(WIDTH) + WIDTH / 8.0);
   return 6 * u * (sqrt(WIDTH * scores) + sqrt(HEADS * sums)) +
-         (WIDTH + HEADS) / 8.0 * u * fabs(y) + (u + 4 * u) * fabs(y) + 0x1p-150;
+         (WIDTH + HEADS) / 8.0 * u * fabs(y) + (u + 4 * u) * fabs(y) +
+         0x1p-150 + subnormal * u * 0x1p-126;
 }
 
 START_TEST(logits_have_their_budget) {
