@@ -157,8 +157,7 @@ static void add_cache(making *m) {
 static void add_sparse(making *m) {
   const mla_model *k = m->model;
   char scale[48];
-  int32_t keys;
-  if (!k->index_n_heads || !mla_key_uses(MLA_OP_INDEX, &keys)) return;
+  if (!k->index_n_heads) return;
   scale_key(k, 128, scale, sizeof scale);
   add(m, "SPARSE-IDX", "index:bf16:b2,h%d,q1,page64,len=3000+65,topk=%d,d%d",
       (int)k->index_n_heads, (int)k->index_topk, (int)k->index_head_dim);

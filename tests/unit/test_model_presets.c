@@ -53,7 +53,7 @@ START_TEST(every_model_has_cases_wherever_its_heads_divide) {
         continue;
       }
       ck_assert_msg(status == MLA_OK, "%s: %s", name, err.message);
-      ck_assert_int_ge(suite.count, 14);
+      ck_assert_int_eq(suite.count, m->index_n_heads ? 17 : 14);
       ck_assert_str_eq(suite.name, name);
       int seen[32] = {0};
       for (int64_t e = 0; e < suite.count; e++) {
@@ -74,6 +74,8 @@ START_TEST(every_model_has_cases_wherever_its_heads_divide) {
           MLA_OP_V_EXPAND, MLA_OP_DECODE,  MLA_OP_PREFILL};
       for (size_t n = 0; n < sizeof needed / sizeof needed[0]; n++)
         ck_assert_int_gt(seen[needed[n]], 0);
+      ck_assert_int_eq(seen[MLA_OP_INDEX], m->index_n_heads > 0);
+      ck_assert_int_eq(seen[MLA_OP_MAP_INDICES], m->index_n_heads > 0);
       mla_suite_free(&suite);
     }
   }
