@@ -22,6 +22,7 @@ typedef struct hearing {
   mla_expectation expectation;
   mla_error err;
   unsigned char *first[MLA_T_COUNT]; /* outputs of the first run */
+  int observed;                      /* the observer has seen the failure */
 } hearing;
 
 /* Ends the hearing: returns 0, so that steps can be chained with &&. */

@@ -290,7 +290,7 @@ static int regroup(hearing *h) {
 static void observe(hearing *h, unsigned char poison) {
   const mla_judge_observer *o = h->options->observer;
   mla_evidence e = {&h->answer, &h->limits, &h->expectation, {NULL}, poison};
-  if (!o || h->verdict->kind != MLA_VERDICT_FAIL) return;
+  if (!o || h->observed || h->verdict->kind != MLA_VERDICT_FAIL) return;
   for (int s = 0; s < MLA_T_COUNT; s++) e.got[s] = h->first[s];
   o->failed(o->context, h->v, &e, h->verdict);
 }

@@ -135,19 +135,37 @@ static void say_elsewhere(const lone_run *r, const mla_output_verdict *o,
            mla_slot_name(o->slot), (long long)o->bad, (long long)o->unwritten);
 }
 
+/* What failed is the case as it is there: that is what is explained. */
+static void observe(hearing *h, const lone_run *r, mla_verdict *there) {
+  const mla_judge_observer *o = h->options->observer;
+  mla_evidence e = {
+      &r->answer, &r->limits, &h->expectation, {NULL}, MLA_POISON_NAN};
+  if (!o) return;
+  for (int32_t i = 0; i < there->outputs; i++)
+    e.got[there->output[i].slot] =
+        mla_place_bytes(&r->place, there->output[i].slot);
+  o->failed(o->context, &r->v, &e, there);
+  h->verdict->look = there->look;
+  h->observed = 1;
+}
+
 /* Expected values are those of the case itself. */
-static void compare_all(hearing *h, lone_run *r) {
-  mla_output_verdict o;
+static void compare_all(hearing *h, const lone_run *r) {
+  mla_verdict there = *h->verdict;
   mla_error err = mla_error_init();
-  for (int32_t i = 0; i < h->verdict->outputs; i++) {
-    int32_t s = h->verdict->output[i].slot;
-    if (h->verdict->output[i].compare == MLA_COMPARE_BYTES) continue;
-    if (mla_compare_output(&r->v, &h->expectation, s, &r->answer.numerics,
-                           mla_place_bytes(&r->place, s), MLA_POISON_NAN, &o,
-                           &err) == MLA_OK &&
-        mla_output_fails(&o))
-      say_elsewhere(r, &o, h->verdict);
+  for (int32_t i = 0; i < there.outputs; i++) {
+    mla_output_verdict *o = &there.output[i];
+    if (o->compare == MLA_COMPARE_BYTES) continue;
+    if (mla_compare_output(&r->v, &h->expectation, o->slot, &r->answer.numerics,
+                           mla_place_bytes(&r->place, o->slot), MLA_POISON_NAN,
+                           o, &err) == MLA_OK &&
+        mla_output_fails(o))
+      say_elsewhere(r, o, h->verdict);
   }
+  if (h->verdict->kind != MLA_VERDICT_FAIL) return;
+  there.kind = MLA_VERDICT_FAIL;
+  memcpy(there.reason, h->verdict->reason, sizeof there.reason);
+  observe(h, r, &there);
 }
 
 /* A row's bits follow from its own data, not from where that lies. */
