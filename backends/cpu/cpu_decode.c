@@ -9,6 +9,7 @@
 #include "cpu_parallel.h"
 #include "cpu_rows.h"
 #include "cpu_schedule.h"
+#include "cpu_sparse.h"
 #include "cpu_tiles.h"
 #include "tensor.h"
 
@@ -479,6 +480,10 @@ static void fold_task(void *state, int64_t index, int thread) {
 
 static void decode_run(const mla_cpu_context *c, const mla_args *args,
                        void *workspace) {
+  if (c->problem.flags & MLA_SPARSE) {
+    mla_cpu_sparse_run(c, args, workspace);
+    return;
+  }
   mla_cpu_arena arena = {workspace, 0};
   decode d;
   memset(&d, 0, sizeof d);
@@ -507,6 +512,7 @@ static void decode_run(const mla_cpu_context *c, const mla_args *args,
 }
 
 static uint64_t decode_workspace(const mla_cpu_context *c) {
+  if (c->problem.flags & MLA_SPARSE) return mla_cpu_sparse_workspace(c);
   mla_cpu_arena arena = {NULL, 0};
   decode d;
   memset(&d, 0, sizeof d);

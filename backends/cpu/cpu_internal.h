@@ -62,7 +62,8 @@ void mla_cpu_plan_free(mla_backend_plan *plan);
 extern const mla_cpu_op mla_cpu_op_kv_write, mla_cpu_op_kv_read,
     mla_cpu_op_kv_copy, mla_cpu_op_absorb, mla_cpu_op_q_absorb,
     mla_cpu_op_v_expand, mla_cpu_op_decode, mla_cpu_op_prefill,
-    mla_cpu_op_merge, mla_cpu_op_matmul;
+    mla_cpu_op_merge, mla_cpu_op_matmul, mla_cpu_op_index,
+    mla_cpu_op_map_indices;
 
 /* Does a matrix unit do it, with probabilities rounded to bf16? */
 int mla_cpu_decode_by_tiles(const mla_cpu_context *context);

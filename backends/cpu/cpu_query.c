@@ -12,7 +12,7 @@ static const mla_cpu_op *const ops[] = {
     &mla_cpu_op_kv_write, &mla_cpu_op_kv_read,  &mla_cpu_op_kv_copy,
     &mla_cpu_op_absorb,   &mla_cpu_op_q_absorb, &mla_cpu_op_v_expand,
     &mla_cpu_op_decode,   &mla_cpu_op_prefill,  &mla_cpu_op_merge,
-    &mla_cpu_op_matmul,
+    &mla_cpu_op_matmul,   &mla_cpu_op_index,    &mla_cpu_op_map_indices,
 };
 
 const mla_cpu_op *mla_cpu_op_of(int32_t op) {
@@ -49,7 +49,8 @@ const char *mla_cpu_refuse_attention(const mla_problem *p) {
   if (p->flags & MLA_ALIBI) return "flags: ALiBi is not served";
   if (p->flags & MLA_OUTPUT_SCALE)
     return "flags: scaled outputs are not served";
-  if (p->flags & MLA_SPARSE) return "flags: lists of slots are not served";
+  if ((p->flags & MLA_SPARSE) && (p->flags & MLA_SEPARATE_V))
+    return "flags: MLA_SPARSE is not served with MLA_SEPARATE_V";
   if (p->num_kv_heads > 1 && !(p->flags & MLA_SEPARATE_V))
     return "num_kv_heads: more than one needs V in a cache of its own";
   return NULL;
@@ -108,6 +109,7 @@ static void say_yes(mla_answer *answer, const mla_cpu_context *c,
     answer->numerics.u_p = 0x1p-8;
     answer->numerics.flushes_subnormals = 1;
   }
+  if (c->problem.op == MLA_OP_INDEX) answer->numerics.dequant = MLA_DEQUANT_F32;
   snprintf(answer->kernel, sizeof answer->kernel, "mla_%s_%s_%s", op->name,
            path_name(&c->problem), mla_cpu_isa_name(c->table.isa));
 }
