@@ -30,9 +30,9 @@ cmp -s "$work/first" "$work/second" || fail 'a seed gives other cases'
 ! cmp -s "$work/first" "$work/third" || fail 'two seeds give the same cases'
 
 # ---- faults are found, and named
-finds() { # OPTIONS CLASS ONLY
-  expect 1 diff --backend planted --options "$1" --only "$3" --cases 32 \
-    --no-shrink
+finds() { # OPTIONS CLASS ONLY [CASES]
+  expect 1 diff --backend planted --options "$1" --only "$3" \
+    --cases "${4-32}" --no-shrink
   has out "looks like  $2"
 }
 finds 'fault=yarn-factor;x=1.03' YARN decode
@@ -43,7 +43,7 @@ finds fault=sink-dropped SINK-WIN merge
 finds fault=slot-negative SLOT-WRITE kv_write
 finds fault=prefix-start PREFIX kv_read
 finds fault=strides-weight STRIDES matmul
-finds fault=chunk-last CTX-CHUNK prefill
+finds fault=chunk-last CTX-CHUNK prefill 90
 
 # ---- shrunk, and to be seen again
 expect 1 diff --backend planted --options fault=page-edge --only decode \

@@ -128,9 +128,10 @@ static void plan_free(mla_backend_plan *x) {
 /* -------------------------------------------------------------------- run */
 
 static const mla_tensor *output(const mla_args *args) {
-  static const int slots[] = {MLA_T_OUT, MLA_T_DST, MLA_T_Q_LATENT, MLA_T_W_UK,
+  static const int slots[] = {MLA_T_OUT,  MLA_T_DST,     MLA_T_Q_LATENT,
+                              MLA_T_W_UK, MLA_T_INDICES, MLA_T_POSITIONS,
                               MLA_T_CACHE};
-  for (int i = 0; i < 5; i++)
+  for (size_t i = 0; i < sizeof slots / sizeof slots[0]; i++)
     if (mla_arg(args, slots[i])) return mla_arg(args, slots[i]);
   return NULL;
 }
