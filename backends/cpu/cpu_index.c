@@ -230,6 +230,8 @@ static const char *index_refuse(const mla_problem *p) {
   if (mla_cpu_type_of(p->q_dtype) < 0)
     return "q_dtype: only f32, f16 and bf16 are served";
   if (p->cache_format == MLA_CACHE_FP8_INDEX) return NULL;
+  if (mla_cpu_type_of_format(p->cache_format) < 0)
+    return "cache_format: only f32, f16, bf16 and fp8_index hold index keys";
   return mla_cpu_refuse_cache(p);
 }
 
