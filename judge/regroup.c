@@ -119,7 +119,9 @@ static int change(mla_case *c, int way) {
                                 : MLA_STRIDES_DENSE;
   if (way < 1) {
     if (c->num[MLA_K_EXTRA]) c->num[MLA_K_EXTRA_PAGE] = mla_case_extra_page(c);
-    c->num[MLA_K_PAGE] = page % 2 || page < 2 ? page * 2 : page / 2;
+    /* Requests share whole pages of a prefix: other pages, other data. */
+    if (!c->num[MLA_K_PREFIX])
+      c->num[MLA_K_PAGE] = page % 2 || page < 2 ? page * 2 : page / 2;
     if (splits) c->num[MLA_K_SPLITS] = c->num[MLA_K_SPLITS] ? 0 : 3;
     if (chunk) c->num[MLA_K_CHUNK] = c->num[MLA_K_CHUNK] ? 0 : 16;
   }
