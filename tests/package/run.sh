@@ -66,14 +66,14 @@ quietly "$cc" -std=c99 -Wall -Wextra -Wpedantic -Werror \
 LD_LIBRARY_PATH=$libdir "$work/bare" "$plugin"
 say "pkg-config ${static:-} works"
 
-# A shared library shows what mla.h declares, and no more.
+# A shared library shows what the headers declare, and no more.
 if [ -f "$libdir/libmla.so" ]; then
   nm -D --defined-only "$libdir/libmla.so" | awk '{print $3}' |
     sort >"$work/has"
-  grep -v '^#' "$prefix/include/mla/mla.h" | tr '\n' ' ' |
+  cat "$prefix"/include/mla/*.h | grep -v '^#' | tr '\n' ' ' |
     grep -o 'MLA_API [^;]*;' | sed 's/(.*//; s/.*[ *]//' | sort >"$work/wants"
   if ! diff "$work/wants" "$work/has"; then
-    say 'what is exported is not what mla.h declares'
+    say 'what is exported is not what the headers declare'
     exit 1
   fi
   say "$(wc -l <"$work/has") functions are exported, all declared"
