@@ -70,10 +70,23 @@ void mla_zone_watch(mla_zone *z, int32_t slot, const unsigned char *tensor,
   list[z->entry].size = size;
 }
 
+/* s390x tells the page of a fault, not the byte: one in the pages of the zone
+   is a write to a locked input, wherever in them the tensor begins. */
+static const unsigned char *as_told(const watched *w, const unsigned char *at) {
+#ifdef __s390x__
+  if (at >= w->zone && at < w->zone + w->bytes && at < w->tensor)
+    return w->tensor;
+#else
+  (void)w;
+#endif
+  return at;
+}
+
 static int find_touched(const unsigned char *at, mla_touch *touch) {
   for (int32_t i = 0; i < MOST_WATCHED; i++) {
     const watched *w = &list[i];
     if (!w->map || at < w->map || at >= w->map + w->mapped) continue;
+    at = as_told(w, at);
     touch->slot = w->slot;
     touch->side = at < w->tensor ? -1 : at >= w->tensor + w->size ? 1 : 0;
     touch->bytes = touch->side < 0   ? w->tensor - at

@@ -14,6 +14,13 @@
 
 static int to_parent;
 
+/* s390x tells the page of a fault, not the byte. */
+#ifdef __s390x__
+#define BYTE_IS_TOLD 0
+#else
+#define BYTE_IS_TOLD 1
+#endif
+
 static void tell(const mla_touch *touch) {
   if (write(to_parent, touch, sizeof *touch) != (ssize_t)sizeof *touch)
     _exit(9);
@@ -95,10 +102,14 @@ START_TEST(who_leaves_a_closed_zone_is_named) {
   ck_assert_str_eq(text, "memory behind q was read, 1 byte past its end");
   ck_assert_int_eq(outcome(read_far_behind, 96, MLA_SIDE_END, 0, &touch),
                    SIGSEGV);
-  ck_assert_int_eq(touch.bytes, 70001);
+  if (BYTE_IS_TOLD)
+    ck_assert_int_eq(touch.bytes, 70001);
+  else
+    ck_assert(touch.bytes <= 70001 && touch.bytes > 70001 - 4096);
   ck_assert_int_eq(outcome(write_before, 96, MLA_SIDE_START, 0, &touch),
                    SIGSEGV);
   ck_assert_int_eq(touch.side, -1);
+  if (!BYTE_IS_TOLD) return;
   ck_assert_int_eq(touch.bytes, 3);
   mla_touch_print(&touch, "touched", text, sizeof text);
   ck_assert_str_eq(text, "memory before q was touched, 3 bytes ahead of it");
@@ -122,6 +133,7 @@ START_TEST(locked_zones_are_read_only) {
   ck_assert_int_eq(outcome(read_inside, 96, MLA_SIDE_END, 1, &touch), -1);
   ck_assert_int_eq(outcome(write_inside, 96, MLA_SIDE_END, 1, &touch), SIGSEGV);
   ck_assert_int_eq(touch.side, 0);
+  if (!BYTE_IS_TOLD) return;
   mla_touch_print(&touch, "touched", text, sizeof text);
   ck_assert_str_eq(text, "input q was written, at byte 5");
 }
