@@ -35,7 +35,7 @@ endforeach()
 
 # The tree by other presets, less the tests that can only say the same again
 # there, or that an emulator needs minutes for.
-set(again "^(cli_|crosscheck_|package_|oracle_error)")
+set(again "^(cli_|crosscheck_|package_|oracle_error|report_|python_)")
 set(emulated "^(test_(cpu_[^k]|budget|dmath_mpfr|judge_generate|truth$)|")
 string(APPEND emulated "judge_.*_smoke|template_)")
 mla_matrix_test(tree_clang14 tree.cmake -DPRESET=clang14 "-DSKIP=${again}")
