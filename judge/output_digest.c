@@ -6,23 +6,19 @@
 #include <string.h>
 #include <xxhash.h>
 
-static int is_big_endian(void) {
-  const uint16_t one = 1;
-  unsigned char first;
-  memcpy(&first, &one, 1);
-  return first == 0;
-}
+#include "safetensors_types.h"
 
 /* A row of the last axis, which is dense. */
 static void add_row(XXH64_state_t *state, const unsigned char *row, int64_t n,
                     int64_t size) {
   unsigned char turned[8];
-  if (!is_big_endian() || size == 1) {
+  if (!mla_st_swaps() || size == 1) {
     XXH64_update(state, row, (size_t)(n * size));
     return;
   }
   for (int64_t i = 0; i < n; i++) {
-    for (int64_t b = 0; b < size; b++) turned[b] = row[i * size + size - 1 - b];
+    memcpy(turned, row + i * size, (size_t)size);
+    mla_st_swap(turned, (uint64_t)size, (int32_t)size);
     XXH64_update(state, turned, (size_t)size);
   }
 }

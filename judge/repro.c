@@ -10,6 +10,8 @@
 #include "dtype.h"
 #include "error.h"
 #include "explain.h"
+#include "machine.h"
+#include "safetensors_types.h"
 #include "tensor.h"
 #include "vector_json.h"
 
@@ -32,21 +34,8 @@ static cJSON *environment(const mla_repro *r, const mla_evidence *e) {
     add_text(json, "device", info.name);
     add_text(json, "arch", info.arch);
   }
-#if defined(__x86_64__)
-  add_text(json, "machine", "x86_64");
-#elif defined(__aarch64__)
-  add_text(json, "machine", "aarch64");
-#elif defined(__riscv)
-  add_text(json, "machine", "riscv");
-#elif defined(__powerpc64__)
-  add_text(json, "machine", "powerpc64");
-#elif defined(__s390x__)
-  add_text(json, "machine", "s390x");
-#endif
-  const uint16_t one = 1;
-  unsigned char first;
-  memcpy(&first, &one, 1);
-  add_text(json, "byte_order", first ? "little" : "big");
+  if (*mla_machine_name()) add_text(json, "machine", mla_machine_name());
+  add_text(json, "byte_order", mla_st_swaps() ? "big" : "little");
   return json;
 }
 

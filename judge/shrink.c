@@ -1,11 +1,11 @@
 /*
  * shrink.c - taking away from a case.
  */
-#define _POSIX_C_SOURCE 200809L
 #include "shrink.h"
 
 #include <string.h>
-#include <time.h>
+
+#include "machine.h"
 
 typedef struct shrinking {
   const mla_shrink_how *how;
@@ -13,15 +13,10 @@ typedef struct shrinking {
   double deadline;
 } shrinking;
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* 1: the smaller case fails too, and is the smallest now. */
 static int attempt(shrinking *k, const mla_case *c) {
-  if (now() > k->deadline || mla_case_check(c, NULL) != MLA_OK) return 0;
+  if (mla_machine_seconds() > k->deadline || mla_case_check(c, NULL) != MLA_OK)
+    return 0;
   k->s->tried++;
   if (!k->how->fails(k->how->context, c)) return 0;
   k->s->smallest = *c;
@@ -117,7 +112,7 @@ static void minimise(shrinking *k, number n, int64_t least) {
     }
     if (step > 1 && value + 1 < high) low = value + 1;
   }
-  while (high - low > 1 && now() < k->deadline) {
+  while (high - low > 1 && mla_machine_seconds() < k->deadline) {
     int64_t middle = low + (high - low) / 2;
     if (set_number(k, n, middle))
       high = middle;
@@ -222,7 +217,7 @@ static void shrink_widths(shrinking *k) {
 
 void mla_shrink(const mla_case *c, int64_t request, const mla_shrink_how *how,
                 mla_shrunk *shrunk) {
-  shrinking k = {how, shrunk, now() + how->seconds};
+  shrinking k = {how, shrunk, mla_machine_seconds() + how->seconds};
   int32_t before;
   memset(shrunk, 0, sizeof *shrunk);
   shrunk->smallest = *c;
@@ -235,5 +230,5 @@ void mla_shrink(const mla_case *c, int64_t request, const mla_shrink_how *how,
     drop_options(&k);
     shrink_widths(&k);
     request = 0;
-  } while (shrunk->changed > before && now() < k.deadline);
+  } while (shrunk->changed > before && mla_machine_seconds() < k.deadline);
 }

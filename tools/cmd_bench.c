@@ -59,11 +59,7 @@ static int read_options(int argc, char **argv, bench_options *o) {
   o->milliseconds = 500;
   o->rotate = BY_DEFAULT;
   const option table[] = {
-      {"--backend", OPTION_TEXT, &o->target.backend},
-      {"--plugin", OPTION_TEXT, &o->target.plugin},
-      {"--device", OPTION_COUNT, &o->target.index},
-      {"--options", OPTION_TEXT, &o->target.options},
-      {"--cpu-mask", OPTION_TEXT, &o->target.cpu_mask},
+      TARGET_OPTIONS(&o->target),
       {"--sweep", OPTION_LIST, &o->sweeps},
       {"--case", OPTION_LIST, &o->cases},
       {"--model", OPTION_TEXT, &o->model},

@@ -1,14 +1,13 @@
 /*
  * cmd_diff.c - mlacheck diff.
  */
-#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "commands.h"
 #include "folder.h"
+#include "machine.h"
 #include "options.h"
 #include "oracle.h"
 #include "random_case.h"
@@ -85,11 +84,7 @@ static int read_options(int argc, char **argv, diff_options *o) {
   o->seed = 1;
   o->jobs = 1;
   const option table[] = {
-      {"--backend", OPTION_TEXT, &o->target.backend},
-      {"--plugin", OPTION_TEXT, &o->target.plugin},
-      {"--device", OPTION_COUNT, &o->target.index},
-      {"--options", OPTION_TEXT, &o->target.options},
-      {"--cpu-mask", OPTION_TEXT, &o->target.cpu_mask},
+      TARGET_OPTIONS(&o->target),
       {"--against", OPTION_TEXT, &o->other.backend},
       {"--against-options", OPTION_TEXT, &o->other.options},
       {"--seed", OPTION_COUNT, &o->seed},
@@ -113,12 +108,6 @@ static int read_options(int argc, char **argv, diff_options *o) {
     o->other.backend = NULL;
   if (!o->cases) o->cases = o->seconds ? UINT64_MAX : FEWEST;
   return 1;
-}
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 static run_how how_of(const diff_run *d) {
@@ -267,7 +256,7 @@ static mla_status list_batch(diff_run *d, const mla_docket *batch,
 static int is_over(const diff_run *d) {
   const diff_options *o = d->o;
   return d->judged >= o->cases || d->in_a_row >= PATIENCE ||
-         (o->seconds && now() - d->start >= (double)o->seconds);
+         (o->seconds && mla_machine_seconds() - d->start >= (double)o->seconds);
 }
 
 /* *more: whether anything came that could be judged. */
@@ -306,7 +295,7 @@ static int run(diff_run *d) {
   mla_status status = MLA_OK;
   int more = 1;
   d->text = !reports_take_stdout(&d->o->reports);
-  d->start = now();
+  d->start = mla_machine_seconds();
   if (d->text) report_text_begin(&d->run);
   while (more && status == MLA_OK && !is_over(d))
     status = do_batch(d, &more, &err);

@@ -68,11 +68,7 @@ static int read_options(int argc, char **argv, run_options *o) {
   o->seed = NO_SEED;
   o->jobs = 1;
   const option table[] = {
-      {"--backend", OPTION_TEXT, &o->target.backend},
-      {"--plugin", OPTION_TEXT, &o->target.plugin},
-      {"--device", OPTION_COUNT, &o->target.index},
-      {"--options", OPTION_TEXT, &o->target.options},
-      {"--cpu-mask", OPTION_TEXT, &o->target.cpu_mask},
+      TARGET_OPTIONS(&o->target),
       {"--profile", OPTION_TEXT, &o->profile},
       {"--model", OPTION_TEXT, &o->model},
       {"--only", OPTION_LIST, &o->only},
@@ -135,21 +131,6 @@ static mla_status fill_docket(mla_docket *d, run_options *o, mla_error *err) {
 
 /* ---------------------------------------------------------------- the run */
 
-/* How to call this backend again. */
-static void rerun_line(const run_options *o, char *text, size_t size) {
-  const target *t = &o->target;
-  int n = snprintf(text, size, "mlacheck run");
-  if (t->plugin && n > 0 && (size_t)n < size)
-    n += snprintf(text + n, size - (size_t)n, " --plugin %s", t->plugin);
-  else if (n > 0 && (size_t)n < size)
-    n += snprintf(text + n, size - (size_t)n, " --backend %s", t->backend);
-  if (t->index && n > 0 && (size_t)n < size)
-    n += snprintf(text + n, size - (size_t)n, " --device %llu",
-                  (unsigned long long)t->index);
-  if (t->options && n > 0 && (size_t)n < size)
-    snprintf(text + n, size - (size_t)n, " --options '%s'", t->options);
-}
-
 static run_how how_of(const run_options *o, int text) {
   run_how how = {(int32_t)(o->no_fork ? 0 : o->jobs),
                  (double)o->timeout,
@@ -170,7 +151,7 @@ static int judge(const run_options *o, const mla_docket *docket) {
   char rerun[1024];
   int text = !reports_take_stdout(&o->reports);
   size_t count = (size_t)mla_docket_count(docket);
-  rerun_line(o, rerun, sizeof rerun);
+  target_rerun(&o->target, rerun, sizeof rerun);
   run_state run = {&o->target, o->profile, rerun, &o->only, o->only.count > 0,
                    o->verbose, docket,     NULL,  0,        &o->reports};
   run.record = calloc(count + 1, sizeof *run.record);

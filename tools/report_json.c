@@ -8,8 +8,10 @@
 
 #include "expect.h"
 #include "explain.h"
+#include "machine.h"
 #include "options.h"
 #include "report_model.h"
+#include "safetensors_types.h"
 #include "text_buffer.h"
 
 /* JSON has no infinity: what is not finite goes as a word. */
@@ -243,9 +245,6 @@ static void add_sums(cJSON *json, const run_state *run) {
 static void add_environment(cJSON *json) {
   cJSON *to = cJSON_AddObjectToObject(json, "environment");
   char text[64];
-  const uint16_t one = 1;
-  unsigned char first;
-  memcpy(&first, &one, 1);
   snprintf(text, sizeof text, "%d.%d", MLA_ABI_MAJOR, MLA_ABI_MINOR);
   add_text(to, "interface", text);
 #if defined(__clang__)
@@ -253,20 +252,8 @@ static void add_environment(cJSON *json) {
 #elif defined(__GNUC__)
   add_text(to, "compiler", "gcc " __VERSION__);
 #endif
-#if defined(__x86_64__)
-  add_text(to, "machine", "x86_64");
-#elif defined(__i386__)
-  add_text(to, "machine", "i686");
-#elif defined(__aarch64__)
-  add_text(to, "machine", "aarch64");
-#elif defined(__riscv)
-  add_text(to, "machine", "riscv");
-#elif defined(__powerpc64__)
-  add_text(to, "machine", "powerpc64");
-#elif defined(__s390x__)
-  add_text(to, "machine", "s390x");
-#endif
-  add_text(to, "byte_order", first ? "little" : "big");
+  if (*mla_machine_name()) add_text(to, "machine", mla_machine_name());
+  add_text(to, "byte_order", mla_st_swaps() ? "big" : "little");
 }
 
 static void add_stale(cJSON *json, const run_state *run) {

@@ -6,9 +6,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "machine.h"
 #include "report.h"
 
 #define BAR 20
@@ -23,12 +23,6 @@ static double cost_of(const mla_item *item) {
   return least + mla_case_flops(&c);
 }
 
-static double seconds(void) {
-  struct timespec now;
-  if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) return 0;
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 typedef struct progress {
   double start, done, all;
   int32_t counted, bad; /* records that are in `done` and `bad` */
@@ -38,7 +32,7 @@ static progress *state_of(const run_state *run) {
   static progress state;
   if (run->done == 0 || state.all == 0) {
     memset(&state, 0, sizeof state);
-    state.start = seconds();
+    state.start = mla_machine_seconds();
     for (int32_t i = 0; i < mla_docket_count(run->docket); i++)
       state.all += cost_of(mla_docket_at(run->docket, i));
   }
@@ -51,7 +45,7 @@ static progress *state_of(const run_state *run) {
 
 /* "0:41 left", once enough is known to say so. */
 static void say_left(const progress *p, char *text, size_t size) {
-  double passed = seconds() - p->start;
+  double passed = mla_machine_seconds() - p->start;
   text[0] = '\0';
   if (passed < 2 || p->done < 0.02 * p->all) return;
   double left = passed * (p->all - p->done) / p->done;

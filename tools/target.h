@@ -19,6 +19,15 @@ typedef struct target {
   char joined[256]; /* options, with the mask among them */
 } target;
 
+/* Lines for a table of options (options.h). */
+#define TARGET_OPTIONS(t)                          \
+  {"--backend", OPTION_TEXT, &(t)->backend},       \
+      {"--plugin", OPTION_TEXT, &(t)->plugin},     \
+      {"--device", OPTION_COUNT, &(t)->index},     \
+      {"--options", OPTION_TEXT, &(t)->options}, { \
+    "--cpu-mask", OPTION_TEXT, &(t)->cpu_mask      \
+  }
+
 /* Loads and finds it, without opening it. Says on stderr what went wrong. An
    exit code, 0 when found. */
 int target_find(const char *command, target *t);

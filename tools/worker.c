@@ -13,12 +13,12 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
 
+#include "machine.h"
 #include "verdict.h"
 
 #ifndef MSG_NOSIGNAL
@@ -31,12 +31,6 @@ typedef struct header {
   int32_t kind;
   uint32_t size;
 } header;
-
-double worker_seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* ------------------------------------------------------------ on the line */
 
@@ -125,13 +119,13 @@ int worker_start(worker *w, void (*body)(void *context, int line),
     return 0;
   }
   w->line = ends[0];
-  w->deadline = worker_seconds() + 1e9;
+  w->deadline = mla_machine_seconds() + 1e9;
   return 1;
 }
 
 void worker_ask(worker *w, const void *question, size_t size, double seconds) {
   write_all(w->line, question, size);
-  w->deadline = worker_seconds() + seconds;
+  w->deadline = mla_machine_seconds() + seconds;
 }
 
 static int has_news(const worker *w, int ms) {
@@ -172,7 +166,7 @@ worker_news worker_poll(worker *w, int32_t *kind, void *answer, size_t size,
     bury(w, 1, end);
     return WORKER_ENDED;
   }
-  if (worker_seconds() < w->deadline) return WORKER_WAITS;
+  if (mla_machine_seconds() < w->deadline) return WORKER_WAITS;
   bury(w, 1, end);
   return WORKER_ENDED;
 }
@@ -186,7 +180,7 @@ void worker_wait(const worker *w, int32_t count) {
     fds[n++] = (struct pollfd){w[i].line, POLLIN, 0};
     if (w[i].deadline < first) first = w[i].deadline;
   }
-  double left = first - worker_seconds();
+  double left = first - mla_machine_seconds();
   if (n > 0)
     poll(fds, n,
          left <= 0     ? 0

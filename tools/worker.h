@@ -20,7 +20,7 @@
 typedef struct worker {
   pid_t pid; /* 0: there is none */
   int line;
-  double deadline; /* worker_seconds; when it is killed */
+  double deadline; /* mla_machine_seconds; when it is killed */
 } worker;
 
 /* How a child ended. */
@@ -66,8 +66,6 @@ worker_news worker_listen(worker *w, int32_t *kind, void *answer, size_t size,
 /* No more questions: the child ends by itself. Then w may start another. */
 void worker_dismiss(worker *w);
 void worker_kill(worker *w);
-
-double worker_seconds(void); /* a clock that only goes forward */
 
 /* "it was killed by signal 11 (a bad address)" */
 int worker_end_print(const worker_end *end, char *text, size_t size);
