@@ -22,6 +22,7 @@
 #include "gpu_num.h"
 #include "sm90_async.h"
 #include "sm90_decode_plan.h"
+#include "sm90_num.h"
 
 typedef struct mla_sm90_args {
   mla_decode_plan plan;
@@ -55,8 +56,6 @@ enum {
   SM90_OUT_ROW = 520,
   SM90_BYTES = SM90_IDS + 4 * SM90_ID_COUNT + 1024 /* room to align */
 };
-#define MLA_LOG2_E 1.4426950408889634f
-#define MLA_LN_2 0.69314718055994531f
 
 enum { BAR_MAX0 = 1, BAR_MAX1, BAR_P0, BAR_P1, BAR_LEFT, BAR_RIGHT, BAR_ALL };
 
@@ -179,12 +178,6 @@ MLA_DEV void sm90_mask(const mla_sm90_args &a, const sm90_state &s, int block,
   }
 }
 
-MLA_DEV float sm90_exp2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
 /* exp2 against a maximum that may be -inf (nothing seen yet). */
 MLA_DEV float sm90_base(float top) {
   return top == MLA_NEG_INF ? 0.0f : top;
@@ -217,21 +210,6 @@ MLA_DEV void sm90_rescale(float (&o)[128], const float (&by)[2]) {
     o[4 * j + 2] *= by[1];
     o[4 * j + 3] *= by[1];
   }
-}
-
-MLA_DEV uint32_t sm90_pack(float lo, float hi) {
-  uint32_t v;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(hi), "f"(lo));
-  return v;
-}
-
-/* P as operand A of four k-steps. */
-MLA_DEV void sm90_pack_p(const float (&p)[32], uint32_t (&out)[4][4]) {
-#pragma unroll
-  for (int k = 0; k < 4; k++)
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-      out[k][i] = sm90_pack(p[8 * k + 2 * i], p[8 * k + 2 * i + 1]);
 }
 
 /* P into the rope columns of a buffer, swizzled as operand A. */

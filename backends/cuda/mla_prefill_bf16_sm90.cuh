@@ -15,6 +15,7 @@
 
 #include "gpu_num.h"
 #include "sm90_async.h"
+#include "sm90_num.h"
 #include "sm90_prefill_plan.h"
 
 typedef struct mla_prefill_sm90_args {
@@ -210,12 +211,6 @@ MLA_DEV void prefill_mask(const mla_prefill_sm90_args &a,
   }
 }
 
-MLA_DEV float prefill_exp2(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
 /* Scores to exponentials; how much what came before shrinks. */
 MLA_DEV void prefill_softmax(const mla_prefill_sm90_args &a, prefill_state &s,
                              float (&acc)[64], float (&shrink)[2]) {
@@ -228,7 +223,7 @@ MLA_DEV void prefill_softmax(const mla_prefill_sm90_args &a, prefill_state &s,
     best = fmaxf(best, MLA_SHFL_XOR(best, 1));
     best = fmaxf(best, MLA_SHFL_XOR(best, 2));
     const float top = fmaxf(s.top[r], best * a.scale);
-    shrink[r] = prefill_exp2(s.top[r] - top);
+    shrink[r] = sm90_exp2(s.top[r] - top);
     s.top[r] = top;
     float sum = 0;
 #pragma unroll
@@ -236,24 +231,11 @@ MLA_DEV void prefill_softmax(const mla_prefill_sm90_args &a, prefill_state &s,
 #pragma unroll
       for (int i = 0; i < 2; i++) {
         float &x = acc[4 * j + 2 * r + i];
-        x = prefill_exp2(fmaf(x, a.scale, -top));
+        x = sm90_exp2(fmaf(x, a.scale, -top));
         sum += x;
       }
     s.sum[r] = s.sum[r] * shrink[r] + sum;
   }
-}
-
-MLA_DEV uint32_t prefill_pair(float x, float y) {
-  uint32_t d;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(y), "f"(x));
-  return d;
-}
-MLA_DEV void prefill_pack(const float (&acc)[64], uint32_t (&p)[8][4]) {
-#pragma unroll
-  for (int k = 0; k < 8; k++)
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-      p[k][i] = prefill_pair(acc[8 * k + 2 * i], acc[8 * k + 2 * i + 1]);
 }
 
 /* Values behind the request's last key are others': 0 x NaN must not count. */
@@ -276,7 +258,7 @@ MLA_DEV void prefill_give(const prefill_state &s, int bar) {
 MLA_DEV void prefill_put(const mla_prefill_sm90_args &a, int64_t at, float x,
                          float y) {
   if (a.out_dtype == MLA_BF16)
-    *(uint32_t *)(void *)((uint16_t *)a.out + at) = prefill_pair(x, y);
+    *(uint32_t *)(void *)((uint16_t *)a.out + at) = sm90_pack(x, y);
   else if (a.out_dtype == MLA_F32)
     *(float2 *)(void *)((float *)a.out + at) = make_float2(x, y);
   else
@@ -297,8 +279,7 @@ MLA_DEV void prefill_finish(const mla_prefill_sm90_args &a,
     const int64_t token = w.first + row;
     float whole = sum;
     if (a.sink)
-      whole += prefill_exp2(a.sink[w.head * a.sink_step] * 1.4426950408889634f -
-                            s.top[r]);
+      whole += sm90_exp2(a.sink[w.head * a.sink_step] * MLA_LOG2_E - s.top[r]);
     const float inverse = 1.0f / whole;
     const int64_t at =
         token * a.o_token + w.head * a.o_head + 2 * (s.thread % 4);
@@ -309,7 +290,7 @@ MLA_DEV void prefill_finish(const mla_prefill_sm90_args &a,
     if (a.lse && s.thread % 4 == 0) {
       const float log2 = s.top[r] + log2f(sum);
       a.lse[token * a.lse_token + w.head * a.lse_head] =
-          a.lse_base2 ? log2 : log2 * 0.69314718055994531f;
+          a.lse_base2 ? log2 : log2 * MLA_LN_2;
     }
   }
 }
@@ -334,7 +315,7 @@ MLA_DEV void prefill_step(const mla_prefill_sm90_args &a, prefill_state &s,
   wgmma_wait<0>();
   wgmma_hold(o);
   prefill_give(s, PREFILL_V_EMPTY + before);
-  prefill_pack(acc, p);
+  sm90_pack_p(acc, p);
 #pragma unroll
   for (int j = 0; j < 64; j++) o[j] *= shrink[(j >> 1) & 1];
 }
@@ -355,7 +336,7 @@ MLA_DEV void prefill_begin(const mla_prefill_sm90_args &a, prefill_state &s,
   if (block == 0) prefill_give(s, PREFILL_Q_EMPTY);
   prefill_mask(a, s, w, block, acc);
   prefill_softmax(a, s, acc, shrink);
-  prefill_pack(acc, p);
+  sm90_pack_p(acc, p);
   if (left < 128) {
     mbar_wait(prefill_bar(s.smem, PREFILL_V_FULL + stage), (n >> 1) & 1);
     prefill_clear_tail(s, stage, left);

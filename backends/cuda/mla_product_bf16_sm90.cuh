@@ -10,8 +10,8 @@
 #ifndef MLA_PRODUCT_BF16_SM90_CUH
 #define MLA_PRODUCT_BF16_SM90_CUH
 
-#include "gpu_num.h"
 #include "sm90_async.h"
+#include "sm90_num.h"
 
 typedef struct mla_product_sm90_args {
   int m, n, k;  /* k a multiple of 64, n of 8 */
@@ -89,12 +89,6 @@ MLA_DEV void product_multiply(uint32_t smem, int n, int steps,
     mbar_arrive(product_empty(smem, (n - 1) % PRODUCT_STAGES));
 }
 
-MLA_DEV uint32_t product_pair(float x, float y) {
-  uint32_t d;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(y), "f"(x));
-  return d;
-}
-
 /* To this warpgroup's boxes, swizzled as the copy engine reads them. */
 MLA_DEV void product_stage_out(uint32_t boxes, const float (&acc)[128]) {
   const int lane = MLA_LANE;
@@ -103,8 +97,8 @@ MLA_DEV void product_stage_out(uint32_t boxes, const float (&acc)[128]) {
   for (int j = 0; j < 32; j += 2) {
     const int chunk = (j % 8 + lane / 16) ^ (row % 8);
     const float *x = &acc[4 * j];
-    const uint32_t m[4] = {product_pair(x[0], x[1]), product_pair(x[2], x[3]),
-                           product_pair(x[4], x[5]), product_pair(x[6], x[7])};
+    const uint32_t m[4] = {sm90_pack(x[0], x[1]), sm90_pack(x[2], x[3]),
+                           sm90_pack(x[4], x[5]), sm90_pack(x[6], x[7])};
     store_matrices(boxes + j / 8 * PRODUCT_BOX + row * 128 + chunk * 16, m);
   }
 }

@@ -1,6 +1,8 @@
 /*
  * The host side of mla_decode_bf16_sm90: what it serves, and the launch.
  */
+#include <stdio.h>
+
 #include "cuda_fast.h"
 #include "mla_decode_bf16_sm90.cuh"
 #include "sm90_launch.h"
@@ -157,7 +159,9 @@ static mla_status launch(const mla_gpu_call *c, const mla_sm90_args &a,
       "decode_merge_sm90");
 }
 
-static void describe(mla_answer *answer) {
+static void describe(const mla_problem *p, mla_answer *answer) {
+  (void)p;
+  snprintf(answer->kernel, sizeof answer->kernel, "decode_bf16_sm90");
   answer->determinism = MLA_DETERMINISM_RUN_TO_RUN;
   answer->numerics.u_p = 0x1p-8;
   answer->numerics.flushes_subnormals = 1; /* of P, by ex2.approx.ftz */
@@ -172,5 +176,5 @@ static mla_status run(const mla_gpu_call *c) {
   return st == MLA_OK ? launch(c, make_args(c), q_map, k_map) : st;
 }
 
-const mla_cuda_fast mla_cuda_decode_sm90 = {
-    "decode_bf16_sm90", serves, workspace, describe, takes, run};
+const mla_gpu_fast mla_cuda_decode_sm90 = {serves, workspace, describe, takes,
+                                           run};

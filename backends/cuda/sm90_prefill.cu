@@ -2,6 +2,8 @@
  * The host side of prefill on sm_90a: keys and values are up-projected into
  * the workspace, then attended.
  */
+#include <stdio.h>
+
 #include "cuda_fast.h"
 #include "mla_prefill_bf16_sm90.cuh"
 #include "sm90_launch.h"
@@ -38,7 +40,9 @@ static uint64_t workspace(const mla_handle *h, const mla_problem *p,
          (uint64_t)l->tokens * (uint64_t)p->num_heads * UP_WIDTH * 2;
 }
 
-static void describe(mla_answer *answer) {
+static void describe(const mla_problem *p, mla_answer *answer) {
+  (void)p;
+  snprintf(answer->kernel, sizeof answer->kernel, "prefill_bf16_sm90");
   answer->determinism = MLA_DETERMINISM_BATCH_INVARIANT;
   answer->workspace_alignment = 256;
   answer->numerics.u_p = answer->numerics.u_mid = 0x1p-8;
@@ -148,5 +152,5 @@ static mla_status run(const mla_gpu_call *c) {
   return st == MLA_OK ? attend(c) : st;
 }
 
-const mla_cuda_fast mla_cuda_prefill_sm90 = {
-    "prefill_bf16_sm90", serves, workspace, describe, takes, run};
+const mla_gpu_fast mla_cuda_prefill_sm90 = {serves, workspace, describe, takes,
+                                            run};

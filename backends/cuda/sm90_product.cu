@@ -1,6 +1,8 @@
 /*
  * The host side of mla_product_bf16_sm90, and matmul by it.
  */
+#include <stdio.h>
+
 #include "sm90_product.h"
 
 #include "cuda_fast.h"
@@ -57,7 +59,9 @@ static uint64_t workspace(const mla_handle *h, const mla_problem *p,
   return 0;
 }
 
-static void describe(mla_answer *answer) {
+static void describe(const mla_problem *p, mla_answer *answer) {
+  (void)p;
+  snprintf(answer->kernel, sizeof answer->kernel, "product_bf16_sm90");
   answer->determinism = MLA_DETERMINISM_BATCH_INVARIANT;
 }
 
@@ -73,5 +77,5 @@ static mla_status run(const mla_gpu_call *c) {
                           mla_arg(c->args, MLA_T_OUT), NULL);
 }
 
-const mla_cuda_fast mla_cuda_product_sm90 = {
-    "product_bf16_sm90", serves, workspace, describe, takes, run};
+const mla_gpu_fast mla_cuda_product_sm90 = {serves, workspace, describe, takes,
+                                            run};

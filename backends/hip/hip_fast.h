@@ -9,6 +9,7 @@
 
 #include "gpu_merge.h"
 #include "gpu_query.h"
+#include "gpu_vtable.h"
 #include "mla_decode_mfma_cdna.h"
 
 /* ---------------------------------------------------- dense decode, 576/512 */
@@ -100,39 +101,34 @@ static mla_status mla_mfma_run(const mla_gpu_call *c) {
   return mla_gpu_merge(c, m, a.tokens);
 }
 
+static void mla_mfma_describe(const mla_problem *p, mla_answer *answer) {
+  answer->determinism = MLA_DETERMINISM_RUN_TO_RUN;
+  answer->numerics.u_p = p->q_dtype == MLA_BF16 ? 0x1p-8 : 0x1p-11;
+  answer->numerics.flushes_subnormals = 1;
+  snprintf(answer->kernel, sizeof answer->kernel, "decode_%s_mfma",
+           p->q_dtype == MLA_BF16 ? "bf16" : "f16");
+}
+
+static const mla_gpu_fast mla_decode_mfma_fast = {
+    mla_mfma_serves, mla_mfma_workspace, mla_mfma_describe, mla_mfma_takes,
+    mla_mfma_run};
+
 /* -------------------------------------------------------- the vtable's two */
+
+static const mla_gpu_fast *const mla_hip_fast[] = {&mla_decode_mfma_fast, NULL};
 
 static mla_status mla_hip_query(mla_handle *handle, const mla_problem *problem,
                                 const mla_limits *limits, mla_answer *answer,
                                 mla_error *err) {
-  mla_status st = mla_gpu_query(handle, problem, limits, answer, err);
-  if (st != MLA_OK || !answer->supported ||
-      !mla_mfma_serves(handle, problem, limits))
-    return st;
-  const uint64_t bytes = mla_mfma_workspace(handle, problem, limits);
-  if (bytes > answer->workspace_bytes) answer->workspace_bytes = bytes;
-  answer->determinism = MLA_DETERMINISM_RUN_TO_RUN;
-  answer->numerics.u_p = problem->q_dtype == MLA_BF16 ? 0x1p-8 : 0x1p-11;
-  answer->numerics.flushes_subnormals = 1;
-  snprintf(answer->kernel, sizeof answer->kernel, "decode_%s_mfma",
-           problem->q_dtype == MLA_BF16 ? "bf16" : "f16");
-  return MLA_OK;
+  return mla_gpu_query_with(mla_hip_fast, handle, problem, limits, answer, err);
 }
 
 static mla_status mla_hip_run(const mla_backend_plan *plan,
                               const mla_args *args, void *workspace,
                               uint64_t workspace_bytes, mla_stream stream,
                               mla_error *err) {
-  mla_gpu_call c = {plan,
-                    &plan->problem,
-                    args,
-                    (unsigned char *)workspace,
-                    mla_gpu_stream_of(stream),
-                    err};
-  if (mla_mfma_serves(plan->handle, &plan->problem, &plan->limits) &&
-      mla_mfma_takes(&c))
-    return mla_mfma_run(&c);
-  return mla_gpu_run(plan, args, workspace, workspace_bytes, stream, err);
+  (void)workspace_bytes;
+  return mla_gpu_run_with(mla_hip_fast, plan, args, workspace, stream, err);
 }
 
 #endif

@@ -50,7 +50,7 @@ typedef struct binary {
 typedef struct kernel {
   struct kernel *next;
   binary *of;
-  const void *stub;
+  const void *host_function;
   const char *name;
 } kernel;
 
@@ -59,9 +59,10 @@ static int binary_count;
 static kernel *kernels;
 
 void **mla_hipRegisterFatBinary(const void *wrapper);
-void mla_hipRegisterFunction(void **binary, const void *stub, char *stub_name,
-                             const char *name, unsigned limit, void *tid,
-                             void *bid, void *block, void *grid, int *wave);
+void mla_hipRegisterFunction(void **binary, const void *host_function,
+                             char *host_name, const char *name, unsigned limit,
+                             void *tid, void *bid, void *block, void *grid,
+                             int *wave);
 void mla_hipUnregisterFatBinary(void **binary);
 
 void **mla_hipRegisterFatBinary(const void *wrapper) {
@@ -71,17 +72,18 @@ void **mla_hipRegisterFatBinary(const void *wrapper) {
   return (void **)(void *)b;
 }
 
-void mla_hipRegisterFunction(void **module, const void *stub, char *stub_name,
-                             const char *name, unsigned limit, void *tid,
-                             void *bid, void *block, void *grid, int *wave) {
-  (void)stub_name, (void)limit, (void)tid, (void)bid, (void)block;
+void mla_hipRegisterFunction(void **module, const void *host_function,
+                             char *host_name, const char *name, unsigned limit,
+                             void *tid, void *bid, void *block, void *grid,
+                             int *wave) {
+  (void)host_name, (void)limit, (void)tid, (void)bid, (void)block;
   (void)grid, (void)wave;
   kernel *k = malloc(sizeof *k);
   if (!k || !module) { /* launching it will fail, by name */
     free(k);
     return;
   }
-  *k = (kernel){kernels, (binary *)(void *)module, stub, name};
+  *k = (kernel){kernels, (binary *)(void *)module, host_function, name};
   kernels = k;
 }
 
@@ -101,8 +103,8 @@ static void hand_on(void) {
     binaries[i].real = lib.register_binary(binaries[i].wrapper);
   for (const kernel *k = kernels; k; k = k->next) {
     char *name = (char *)(uintptr_t)k->name;
-    lib.register_function(k->of->real, k->stub, name, k->name, (unsigned)-1,
-                          NULL, NULL, NULL, NULL, NULL);
+    lib.register_function(k->of->real, k->host_function, name, k->name,
+                          (unsigned)-1, NULL, NULL, NULL, NULL, NULL);
   }
 }
 
@@ -168,7 +170,7 @@ const char *mla_hipGetErrorString(hipError_t code) {
   return loaded ? lib.error_string(code) : why_not;
 }
 
-/* What <<<...>>> says, kept for the stub that launches. */
+/* What <<<...>>> says, kept for the host function that launches. */
 static _Thread_local struct {
   dim3 grid, block;
   size_t shared;

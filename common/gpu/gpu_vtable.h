@@ -5,6 +5,7 @@
 #define MLA_GPU_VTABLE_H
 
 #include "gpu_device.h"
+#include "gpu_fast.h"
 #include "gpu_query.h"
 #include "gpu_run_kv.h"
 
@@ -25,18 +26,53 @@ static mla_status mla_gpu_dispatch(const mla_gpu_call *c) {
   return mla_fail(c->err, MLA_UNSUPPORTED, "op", "op %d is unknown", c->p->op);
 }
 
-static mla_status mla_gpu_run(const mla_backend_plan *plan,
-                              const mla_args *args, void *workspace,
-                              uint64_t workspace_bytes, mla_stream stream,
-                              mla_error *err) {
-  (void)workspace_bytes;
+/* The first of a list (NULL behind the last) that serves the problem. */
+static const mla_gpu_fast *mla_gpu_fast_for(const mla_gpu_fast *const *list,
+                                            const mla_handle *h,
+                                            const mla_problem *p,
+                                            const mla_limits *l) {
+  while (*list && !(*list)->serves(h, p, l)) list++;
+  return *list;
+}
+
+static inline mla_status mla_gpu_query_with(const mla_gpu_fast *const *list,
+                                            mla_handle *handle,
+                                            const mla_problem *problem,
+                                            const mla_limits *limits,
+                                            mla_answer *answer,
+                                            mla_error *err) {
+  mla_status st = mla_gpu_query(handle, problem, limits, answer, err);
+  if (st != MLA_OK || !answer->supported) return st;
+  const mla_gpu_fast *f = mla_gpu_fast_for(list, handle, problem, limits);
+  if (!f) return MLA_OK;
+  const uint64_t bytes = f->workspace(handle, problem, limits);
+  if (bytes > answer->workspace_bytes) answer->workspace_bytes = bytes;
+  f->describe(problem, answer);
+  return MLA_OK;
+}
+
+static inline mla_status mla_gpu_run_with(const mla_gpu_fast *const *list,
+                                          const mla_backend_plan *plan,
+                                          const mla_args *args, void *workspace,
+                                          mla_stream stream, mla_error *err) {
   mla_gpu_call c = {plan,
                     &plan->problem,
                     args,
                     (unsigned char *)workspace,
                     mla_gpu_stream_of(stream),
                     err};
-  return mla_gpu_dispatch(&c);
+  const mla_gpu_fast *f =
+      mla_gpu_fast_for(list, plan->handle, &plan->problem, &plan->limits);
+  return f && f->takes(&c) ? f->run(&c) : mla_gpu_dispatch(&c);
+}
+
+static mla_status mla_gpu_run(const mla_backend_plan *plan,
+                              const mla_args *args, void *workspace,
+                              uint64_t workspace_bytes, mla_stream stream,
+                              mla_error *err) {
+  static const mla_gpu_fast *const none[] = {NULL};
+  (void)workspace_bytes;
+  return mla_gpu_run_with(none, plan, args, workspace, stream, err);
 }
 
 static void mla_gpu_fill_vtable(mla_backend *b) {

@@ -14,16 +14,17 @@
 
 enum { MAX_KERNELS = 256 };
 static struct {
-  const void *stub;
+  const void *host_function;
   const char *name;
 } kernels[MAX_KERNELS];
 static int kernel_count;
 
 void **__hipRegisterFatBinary(const void *wrapper);
 void __hipUnregisterFatBinary(void **module);
-void __hipRegisterFunction(void **module, const void *stub, char *stub_name,
-                           const char *name, unsigned limit, void *tid,
-                           void *bid, void *block, void *grid, int *wave);
+void __hipRegisterFunction(void **module, const void *host_function,
+                           char *host_name, const char *name, unsigned limit,
+                           void *tid, void *bid, void *block, void *grid,
+                           int *wave);
 
 static void put(const char *what, const char *name, dim3 grid, dim3 block) {
   const char *path = getenv("FAKE_LOG");
@@ -44,21 +45,22 @@ void __hipUnregisterFatBinary(void **module) {
   (void)module;
 }
 
-void __hipRegisterFunction(void **module, const void *stub, char *stub_name,
-                           const char *name, unsigned limit, void *tid,
-                           void *bid, void *block, void *grid, int *wave) {
-  (void)module, (void)stub_name, (void)limit, (void)tid, (void)bid;
+void __hipRegisterFunction(void **module, const void *host_function,
+                           char *host_name, const char *name, unsigned limit,
+                           void *tid, void *bid, void *block, void *grid,
+                           int *wave) {
+  (void)module, (void)host_name, (void)limit, (void)tid, (void)bid;
   (void)block, (void)grid, (void)wave;
   if (kernel_count == MAX_KERNELS) abort();
-  kernels[kernel_count].stub = stub;
+  kernels[kernel_count].host_function = host_function;
   kernels[kernel_count++].name = name;
 }
 
-hipError_t hipLaunchKernel(const void *stub, dim3 grid, dim3 block, void **args,
-                           size_t shared, hipStream_t stream) {
+hipError_t hipLaunchKernel(const void *host_function, dim3 grid, dim3 block,
+                           void **args, size_t shared, hipStream_t stream) {
   (void)args, (void)stream;
   for (int i = 0; i < kernel_count; i++) {
-    if (kernels[i].stub != stub) continue;
+    if (kernels[i].host_function != host_function) continue;
     if (block.x > 256 || shared > 65536) return hipErrorInvalidConfiguration;
     put("launch", kernels[i].name, grid, block);
     return hipSuccess;
