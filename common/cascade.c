@@ -212,16 +212,10 @@ static mla_status run_suffix(mla_composed *c, const mla_compose_call *call,
 
 static mla_status merge(mla_composed *c, const mla_compose_call *call,
                         int64_t parts, mla_error *err) {
-  mla_tensor tensor[MLA_T_COUNT] = {{0}};
   mla_tensor outs = outs_of(c, call), lses = lses_of(c, call);
-  tensor[MLA_T_PARTS] = mla_compose_rows(&outs, 0, parts);
-  tensor[MLA_T_PART_LSES] = mla_compose_rows(&lses, 0, parts);
-  tensor[MLA_T_SINK] = call->tensor[MLA_T_SINK];
-  tensor[MLA_T_OUT] = mla_compose_rows(&call->tensor[MLA_T_OUT], 0, call->rows);
-  if (c->problem.flags & MLA_RETURN_LSE)
-    tensor[MLA_T_LSE] =
-        mla_compose_rows(&call->tensor[MLA_T_LSE], 0, call->rows);
-  return mla_compose_run(c, call, JOIN, tensor, err);
+  return mla_compose_join(c, call, JOIN, mla_compose_rows(&outs, 0, parts),
+                          mla_compose_rows(&lses, 0, parts), 0, call->rows,
+                          err);
 }
 
 static mla_status run(mla_composed *c, const mla_compose_call *call,

@@ -119,5 +119,10 @@ mla_tensor mla_compose_rows(const mla_tensor *t, int64_t first, int64_t count);
 mla_status mla_compose_run(const mla_composed *c, const mla_compose_call *call,
                            int32_t part, const mla_tensor *tensor,
                            mla_error *err);
+/* Merges into rows [first, first + rows) of the call's outputs, with its
+   sink. */
+mla_status mla_compose_join(const mla_composed *c, const mla_compose_call *call,
+                            int32_t part, mla_tensor parts, mla_tensor lses,
+                            int64_t first, int64_t rows, mla_error *err);
 
 #endif

@@ -138,3 +138,16 @@ mla_status mla_compose_run(const mla_composed *c, const mla_compose_call *call,
   return mla_run(c->part[part].plan, &args, call->workspace,
                  c->part[part].answer.workspace_bytes, call->stream, err);
 }
+
+mla_status mla_compose_join(const mla_composed *c, const mla_compose_call *call,
+                            int32_t part, mla_tensor parts, mla_tensor lses,
+                            int64_t first, int64_t rows, mla_error *err) {
+  mla_tensor tensor[MLA_T_COUNT] = {{0}};
+  tensor[MLA_T_PARTS] = parts;
+  tensor[MLA_T_PART_LSES] = lses;
+  tensor[MLA_T_SINK] = call->tensor[MLA_T_SINK];
+  tensor[MLA_T_OUT] = mla_compose_rows(&call->tensor[MLA_T_OUT], first, rows);
+  if (c->problem.flags & MLA_RETURN_LSE)
+    tensor[MLA_T_LSE] = mla_compose_rows(&call->tensor[MLA_T_LSE], first, rows);
+  return mla_compose_run(c, call, part, tensor, err);
+}

@@ -25,14 +25,10 @@ static mla_tensor array_of(const mla_composed *c, const mla_compose_call *call,
   return mla_compose_vector(call, at, MLA_I32, length);
 }
 
-/* [slots,N,H,V] and [slots,N,H] of partial results: `count` from `slot`. */
-static mla_tensor outs_of(const mla_composed *c, const mla_compose_call *call,
-                          int64_t slot, int64_t count, int64_t first,
-                          int64_t rows) {
-  const int64_t shape[4] = {3, c->limits.tokens, c->problem.num_heads,
-                            c->problem.v_head_dim};
-  mla_tensor t = mla_compose_tensor(call, c->at[MLA_CHUNK_OUTS],
-                                    mla_compose_wide(c), 4, shape);
+/* Rows [first, first + rows) of `count` of the three slots for partial
+   results, from `slot`. */
+static mla_tensor some_of(mla_tensor t, int64_t slot, int64_t count,
+                          int64_t first, int64_t rows) {
   t.data =
       (unsigned char *)t.data + (slot * t.stride[0] + first * t.stride[1]) *
                                     (mla_dtype_bits(t.dtype) / 8);
@@ -40,18 +36,22 @@ static mla_tensor outs_of(const mla_composed *c, const mla_compose_call *call,
   t.shape[1] = rows;
   return t;
 }
+static mla_tensor outs_of(const mla_composed *c, const mla_compose_call *call,
+                          int64_t slot, int64_t count, int64_t first,
+                          int64_t rows) {
+  const int64_t shape[4] = {3, c->limits.tokens, c->problem.num_heads,
+                            c->problem.v_head_dim};
+  return some_of(mla_compose_tensor(call, c->at[MLA_CHUNK_OUTS],
+                                    mla_compose_wide(c), 4, shape),
+                 slot, count, first, rows);
+}
 static mla_tensor lses_of(const mla_composed *c, const mla_compose_call *call,
                           int64_t slot, int64_t count, int64_t first,
                           int64_t rows) {
   const int64_t shape[3] = {3, c->limits.tokens, c->problem.num_heads};
-  mla_tensor t = mla_compose_tensor(call, c->at[MLA_CHUNK_LSES],
-                                    mla_compose_wide(c), 3, shape);
-  t.data =
-      (unsigned char *)t.data + (slot * t.stride[0] + first * t.stride[1]) *
-                                    (mla_dtype_bits(t.dtype) / 8);
-  t.shape[0] = count;
-  t.shape[1] = rows;
-  return t;
+  return some_of(mla_compose_tensor(call, c->at[MLA_CHUNK_LSES],
+                                    mla_compose_wide(c), 3, shape),
+                 slot, count, first, rows);
 }
 
 /* Without the first axis, which has length 1. */
@@ -190,20 +190,16 @@ static mla_status run_merge(const mla_composed *c, const mla_compose_call *call,
                             int64_t slot, int64_t parts, int64_t to,
                             const chunk *k, mla_error *err) {
   mla_tensor tensor[MLA_T_COUNT] = {{0}};
-  tensor[MLA_T_PARTS] = outs_of(c, call, slot, parts, k->first, k->rows);
-  tensor[MLA_T_PART_LSES] = lses_of(c, call, slot, parts, k->first, k->rows);
-  if (to >= 0) {
-    tensor[MLA_T_OUT] = only_part(outs_of(c, call, to, 1, k->first, k->rows));
-    tensor[MLA_T_LSE] = only_part(lses_of(c, call, to, 1, k->first, k->rows));
-    return mla_compose_run(c, call, MLA_CHUNK_JOIN, tensor, err);
-  }
-  tensor[MLA_T_SINK] = call->tensor[MLA_T_SINK];
-  tensor[MLA_T_OUT] =
-      mla_compose_rows(&call->tensor[MLA_T_OUT], k->first, k->rows);
-  if (c->problem.flags & MLA_RETURN_LSE)
-    tensor[MLA_T_LSE] =
-        mla_compose_rows(&call->tensor[MLA_T_LSE], k->first, k->rows);
-  return mla_compose_run(c, call, MLA_CHUNK_LAST, tensor, err);
+  mla_tensor outs = outs_of(c, call, slot, parts, k->first, k->rows);
+  mla_tensor lses = lses_of(c, call, slot, parts, k->first, k->rows);
+  if (to < 0)
+    return mla_compose_join(c, call, MLA_CHUNK_LAST, outs, lses, k->first,
+                            k->rows, err);
+  tensor[MLA_T_PARTS] = outs;
+  tensor[MLA_T_PART_LSES] = lses;
+  tensor[MLA_T_OUT] = only_part(outs_of(c, call, to, 1, k->first, k->rows));
+  tensor[MLA_T_LSE] = only_part(lses_of(c, call, to, 1, k->first, k->rows));
+  return mla_compose_run(c, call, MLA_CHUNK_JOIN, tensor, err);
 }
 
 /* From the gathered chunk to its partial result, in slot 1. */

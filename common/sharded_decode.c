@@ -236,15 +236,9 @@ static mla_tensor all_parts(const mla_composed *c, mla_tensor t, int stride) {
 
 static mla_status merge(const mla_composed *c, const mla_compose_call *call,
                         mla_error *err) {
-  mla_tensor tensor[MLA_T_COUNT] = {{0}};
-  tensor[MLA_T_PARTS] = all_parts(c, out_of(c, call, 0), OUT_STRIDE);
-  tensor[MLA_T_PART_LSES] = all_parts(c, lse_of(c, call, 0), LSE_STRIDE);
-  tensor[MLA_T_SINK] = call->tensor[MLA_T_SINK];
-  tensor[MLA_T_OUT] = mla_compose_rows(&call->tensor[MLA_T_OUT], 0, call->rows);
-  if (c->problem.flags & MLA_RETURN_LSE)
-    tensor[MLA_T_LSE] =
-        mla_compose_rows(&call->tensor[MLA_T_LSE], 0, call->rows);
-  return mla_compose_run(c, call, JOIN, tensor, err);
+  return mla_compose_join(
+      c, call, JOIN, all_parts(c, out_of(c, call, 0), OUT_STRIDE),
+      all_parts(c, lse_of(c, call, 0), LSE_STRIDE), 0, call->rows, err);
 }
 
 static mla_status run(mla_composed *c, const mla_compose_call *call,

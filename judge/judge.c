@@ -179,9 +179,7 @@ static int serve_earlier(hearing *h, unsigned char poison) {
   unsigned char *earlier = malloc(bytes + 1);
   if (!earlier) return end(h, MLA_VERDICT_ERROR, "no memory for lengths");
   memcpy(earlier, lens->data, bytes);
-  for (int64_t b = 0; b < lens->shape[0]; b++)
-    mla_put_int(earlier, lens->dtype, mla_at1(lens, b),
-                mla_vector_earlier_len(h->v, b));
+  mla_vector_put_earlier(h->v, earlier);
   int ok = fill(h, poison, MLA_SIDE_END);
   if (ok &&
       mla_place_put(&h->place, MLA_T_SEQ_LENS, earlier, &h->err) != MLA_OK)

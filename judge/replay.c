@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "compare.h"
-#include "dtype.h"
 #include "hearing.h"
 #include "tensor.h"
 
@@ -26,20 +25,14 @@ static int fail(hearing *h, const char *what, mla_status status) {
                          what, mla_status_name(status), h->err.message);
 }
 
-static void shorten(mla_vector *v) {
-  mla_tensor *lens = &v->tensor[MLA_T_SEQ_LENS];
-  for (int64_t b = 0; lens->data && b < lens->shape[0]; b++)
-    mla_put_int(lens->data, lens->dtype, mla_at1(lens, b),
-                mla_vector_earlier_len(v, b));
-}
-
 /* The same call with other numbers behind the same shapes. */
 static int put_other_contents(hearing *h) {
   mla_vector other;
   mla_vector_init(&other);
   mla_status status = mla_generate(&h->v->recipe, h->v->seed + 1,
                                    MLA_POISON_ZERO, &other, &h->err);
-  if (status == MLA_OK) shorten(&other);
+  void *lens = other.tensor[MLA_T_SEQ_LENS].data;
+  if (status == MLA_OK && lens) mla_vector_put_earlier(&other, lens);
   h->place.vector = &other;
   if (status == MLA_OK)
     status = mla_place_fill(&h->place, MLA_POISON_ZERO, MLA_SIDE_END, &h->err);

@@ -127,6 +127,12 @@ int64_t mla_vector_earlier_len(const mla_vector *v, int64_t b) {
   return q + (n - q) / 2;
 }
 
+void mla_vector_put_earlier(const mla_vector *v, void *lens) {
+  const mla_tensor *t = &v->tensor[MLA_T_SEQ_LENS];
+  for (int64_t b = 0; b < t->shape[0]; b++)
+    mla_put_int(lens, t->dtype, mla_at1(t, b), mla_vector_earlier_len(v, b));
+}
+
 int64_t mla_vector_request(const mla_vector *v, int64_t token,
                            int64_t *within) {
   int32_t slot = v->problem.op == MLA_OP_KV_READ ? MLA_T_CU_SEQ_LENS

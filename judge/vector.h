@@ -82,6 +82,8 @@ mla_limits mla_vector_limits(const mla_vector *v);
 /* The length that request b had when the plan served it before (replay):
    about half of it, lawful wherever its own is. */
 int64_t mla_vector_earlier_len(const mla_vector *v, int64_t b);
+/* Those of all requests, into memory laid out as seq_lens. */
+void mla_vector_put_earlier(const mla_vector *v, void *lens);
 
 /* Which request a token belongs to, and its index there; -1: none. */
 int64_t mla_vector_request(const mla_vector *v, int64_t token, int64_t *within);

@@ -57,33 +57,36 @@ static double least_bytes(const mla_case *c) {
 
 /* ------------------------------------------------------------------ pages */
 
+/* Does it read pages, so that others would do as well? */
+static int reads_pages(int32_t op) {
+  return op == MLA_OP_DECODE || op == MLA_OP_INDEX || op == MLA_OP_KV_READ;
+}
+
 static int32_t slot_to_move(const mla_vector *v) {
   if (v->problem.flags & MLA_SPARSE) return MLA_T_INDICES;
-  int reads = v->problem.op == MLA_OP_DECODE || v->problem.op == MLA_OP_INDEX ||
-              v->problem.op == MLA_OP_KV_READ;
-  return reads && v->role[MLA_T_BLOCK_TABLE] ? MLA_T_BLOCK_TABLE : -1;
+  return reads_pages(v->problem.op) && v->role[MLA_T_BLOCK_TABLE]
+             ? MLA_T_BLOCK_TABLE
+             : -1;
+}
+
+/* Blocks that one set needs. */
+static int64_t used_blocks(const mla_case *c) {
+  mla_case bare = *c;
+  bare.num[MLA_K_SPARE] = 0;
+  return mla_case_sym(&bare, MLA_S_NB);
 }
 
 /* Spare blocks for as many sets as walk through `rotate` bytes. */
 static void add_pages(mla_case *c, int64_t rotate) {
   mla_problem p = mla_case_problem(c);
-  int reads = c->op == MLA_OP_DECODE || c->op == MLA_OP_INDEX ||
-              c->op == MLA_OP_KV_READ;
-  if (!reads || !mla_key_use_of(c->op, MLA_K_SPARE)) return;
-  c->num[MLA_K_SPARE] = 0;
-  int64_t used = mla_case_sym(c, MLA_S_NB);
+  if (!reads_pages(c->op) || !mla_key_use_of(c->op, MLA_K_SPARE)) return;
+  int64_t used = used_blocks(c);
   int32_t plain = mla_format_dtype(p.cache_format);
   int64_t bits = plain == MLA_DTYPE_NONE ? 8 : mla_dtype_bits(plain);
   int64_t bytes = used * p.block_size * mla_problem_entry(&p) * bits / 8;
   int64_t sets = bytes > 0 ? rotate / bytes + 1 : 1;
   if (sets > MOST_SETS) sets = MOST_SETS;
   c->num[MLA_K_SPARE] = used * (sets - 1);
-}
-
-static int64_t used_blocks(const mla_case *c) {
-  mla_case bare = *c;
-  bare.num[MLA_K_SPARE] = 0;
-  return mla_case_sym(&bare, MLA_S_NB);
 }
 
 /* The k-th set's list: every block that is one moves on by what a set uses. */
