@@ -14,12 +14,14 @@ static const char *const decode[] = {
     "decode:bf16:b1,h16,q1,page64,len=16384",
     "decode:f16:b1,h16,q1,page64,len=4096",
     "decode:f32:b1,h16,q1,page64,len=4096",
+    "decode:bf16:b1,h20,q1,page64,len=4096",
     "decode:bf16:b1,h64,q1,page64,len=4096",
     "decode:bf16:b1,h128,q1,page64,len=1024",
     "decode:bf16:b1,h128,q1,page64,len=4096",
     "decode:bf16:b1,h128,q1,page64,len=16384",
     "decode:f16:b1,h128,q1,page64,len=4096",
     "decode:f32:b1,h128,q1,page64,len=4096",
+    "decode:bf16:b4,h128,q2,page64,len=1024",
     "decode:bf16:b4,h16,q1,page64,len=1+17+100+5000",
     NULL};
 

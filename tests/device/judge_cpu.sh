@@ -10,7 +10,6 @@ build=${1:?build folder}
 out=${2:-${OUT:?folder for the results}}
 minutes=${3:-8}
 mlacheck=$build/tools/mlacheck
-bench=$build/tests/bench/bench_cpu
 summary=$out/summary.txt
 threads=$(nproc)
 start=$(date +%s)
@@ -55,8 +54,9 @@ judge() { # LEVEL
 for level in $levels; do
   [ "$level" != portable ] || continue
   for n in 1 "$threads"; do
-    OMP_PROC_BIND=close OMP_PLACES=cores timeout "$(left 60)" "$bench" \
-      --isa "$level" --threads "$n" --seconds 0.5 >"$logs/bench-$level-$n.txt" 2>&1
+    OMP_PROC_BIND=close OMP_PLACES=cores timeout "$(left 60)" "$mlacheck" \
+      bench --backend cpu --cpu-mask "$level" --options "threads=$n" \
+      --sweep decode prefill >"$logs/bench-$level-$n.txt" 2>&1
     status=$?
     {
       echo "--- $level, $n threads: exit $status"
