@@ -142,7 +142,8 @@ static int32_t largest_tile(const mla_vector *v) {
                            p->kv_lora_rank + p->qk_rope_head_dim,
                            p->head_dim,
                            p->v_head_dim,
-                           p->q_lora_rank};
+                           p->q_lora_rank,
+                           p->topk};
   int64_t most = 1;
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
     if (sizes[i] > most) most = sizes[i];

@@ -112,9 +112,8 @@ static int row_is_bad(const bench *b, const slot_view *s, int64_t r) {
   return 0;
 }
 
-/* Keeps `most` of the rows that have this mark, spread evenly. */
-static void thin_out(unsigned char *mark, int64_t rows, unsigned char which,
-                     int64_t most) {
+void bench_thin_out(unsigned char *mark, int64_t rows, unsigned char which,
+                    int64_t most) {
   int64_t n = 0, k = 0;
   for (int64_t r = 0; r < rows; r++) n += mark[r] == which;
   for (int64_t r = 0; r < rows && n > most; r++) {
@@ -147,8 +146,8 @@ static int keep_few_requests(const bench *b, const slot_view *view,
     if (of[r] >= 0 && request[of[r]] != 1) request[of[r]] = mark[r];
   }
   if (request && of) {
-    thin_out(request, n, 1, 3);
-    thin_out(request, n, 2, 1);
+    bench_thin_out(request, n, 1, 3);
+    bench_thin_out(request, n, 2, 1);
   }
   for (int64_t r = 0; request && of && r < rows; r++)
     if (of[r] >= 0 && !request[of[r]]) mark[r] = 0;
@@ -174,8 +173,8 @@ static unsigned char *mark_rows(const bench *b, const slot_view *views,
     free(mark);
     return NULL;
   }
-  thin_out(mark, rows, 1, bad_rows);
-  thin_out(mark, rows, 2, good_rows);
+  bench_thin_out(mark, rows, 1, bad_rows);
+  bench_thin_out(mark, rows, 2, good_rows);
   return mark;
 }
 
@@ -206,7 +205,9 @@ static int take_values(bench *b, int64_t bad_rows, int64_t good_rows) {
   slot_view views[MLA_T_COUNT];
   int count = 0, ok = 1;
   for (int s = 0; s < MLA_T_COUNT; s++)
-    if (is_value_slot(b->v, s) && view_of(b, s, &views[count])) count++;
+    if (is_value_slot(b->v, s) && b->v->compare[s] != MLA_COMPARE_CHOICE &&
+        view_of(b, s, &views[count]))
+      count++;
   if (count && has_rows(b->v->problem.op)) {
     b->wanted = calloc((size_t)all_rows(b->v) + 1, 1);
     ok = b->wanted != NULL;
@@ -317,6 +318,8 @@ static double attention_cost(const bench *b) {
           : p->qk_nope_head_dim + p->qk_rope_head_dim + p->v_head_dim;
   double up = (double)p->kv_lora_rank * (p->qk_nope_head_dim + p->v_head_dim);
   double cost = 0;
+  if (p->flags & MLA_SPARSE)
+    return (double)all_rows(b->v) * width * (p->topk + p->extra_topk);
   for (int64_t i = 0; i < lens->shape[0]; i++) {
     double n = (double)mla_get_int(lens->data, lens->dtype, mla_at1(lens, i));
     double rows = (double)wanted_of_request(b, i);
@@ -351,13 +354,15 @@ int bench_new(bench *b, const mla_vector *v, const mla_evidence *e,
   b->v = v;
   b->e = e;
   int ok = take_values(b, bad_rows, good_rows) && take_bytes(b) &&
-           take_earlier(b) && take_images(b) && b->count > 0;
+           choice_new(&b->choice, v, e, bad_rows, good_rows) &&
+           take_earlier(b) && take_images(b) && (b->count > 0 || b->choice.t);
   if (ok) b->cost = probe_cost(b);
   return ok;
 }
 
 void bench_free(bench *b) {
   for (int s = 0; s < MLA_T_COUNT; s++) free(b->image[s]);
+  choice_free(&b->choice);
   free(b->value);
   free(b->wanted);
   free(b->earlier);
@@ -383,6 +388,11 @@ static int run_probe(bench *b, int32_t fault, int32_t a, double x) {
          MLA_OK;
 }
 
+/* Of slots only the very bits are near. */
+static int is_whole(const mla_tensor *t) {
+  return t->dtype == MLA_I32 || t->dtype == MLA_I64;
+}
+
 /* A wrong number is reproduced when what is left is a quarter of the error,
    or as much as healthy arithmetic may leave. */
 static int reproduces(const bench *b, const bench_value *x, double probe) {
@@ -396,6 +406,7 @@ static int reproduces(const bench *b, const bench_value *x, double probe) {
   if (mla_isnan(x->expected) || mla_isinf(x->expected))
     return left <= 1e-3 * mla_fabs(x->got) + x->budget + rounding;
   double error = mla_fabs(x->got - x->expected);
+  if (is_whole(t)) return left <= 0;
   double allowed = x->budget + rounding;
   if (allowed < error / 4) allowed = error / 4;
   return left <= allowed && mla_fabs(probe - x->expected) >= error / 2;
@@ -437,6 +448,21 @@ static int score_value(const bench *b, const bench_value *x, double probe) {
   return x->mixed ? stays_near(b, x, probe) : stays_right(b, x, probe);
 }
 
+static void score_choices(bench *b, bench_score *score) {
+  choice_score x;
+  memset(&x, 0, sizeof x);
+  if (!b->choice.t) return;
+  choice_compare(&b->choice, b->e->got[MLA_T_POSITIONS],
+                 b->image[MLA_T_POSITIONS], &x);
+  score->bad += x.bad;
+  score->finite += x.bad;
+  score->bad_of += x.bad_of;
+  score->near += x.near;
+  score->near_of += x.near_of;
+  score->good += x.good;
+  score->good_of += x.good_of;
+}
+
 int bench_probe(bench *b, int32_t fault, int32_t a, double x,
                 bench_score *score) {
   double left = 0, all = 0;
@@ -460,6 +486,7 @@ int bench_probe(bench *b, int32_t fault, int32_t a, double x,
       score->good += fits;
     }
   }
+  score_choices(b, score);
   score->residual = all > 0 ? left / all : 1;
   return 1;
 }

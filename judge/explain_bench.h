@@ -5,6 +5,7 @@
 #ifndef MLA_EXPLAIN_BENCH_H
 #define MLA_EXPLAIN_BENCH_H
 
+#include "explain_choice.h"
 #include "judge.h"
 #include "planted.h"
 
@@ -22,6 +23,7 @@ typedef struct bench {
   const mla_evidence *e;
   int64_t count, room;
   bench_value *value;
+  choice_bench choice;               /* positions: what values are to others */
   unsigned char *wanted;             /* rows that a probe computes; NULL: all */
   unsigned char *image[MLA_T_COUNT]; /* outputs of a probe */
   int32_t *earlier;                  /* lengths served before, or NULL */
@@ -41,6 +43,10 @@ typedef struct bench_score {
 int bench_new(bench *b, const mla_vector *v, const mla_evidence *e,
               int64_t bad_rows, int64_t good_rows);
 void bench_free(bench *b);
+
+/* Of marks for rows, keeps `most` that are `which`, spread evenly. */
+void bench_thin_out(unsigned char *mark, int64_t rows, unsigned char which,
+                    int64_t most);
 
 /* 0: the fault cannot be computed for this call. */
 int bench_probe(bench *b, int32_t fault, int32_t a, double x,

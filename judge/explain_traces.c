@@ -82,6 +82,10 @@ int mla_explain_traces(const mla_vector *v, const mla_evidence *e,
       starts(verdict->reason, "declares"))
     return mla_look_set(look, "HONESTY", "what query promises is not kept");
   if (explain_fence(verdict->fences, look)) return 1;
+  if (verdict->unstable && v->problem.op == MLA_OP_INDEX &&
+      !has_wrong_values(verdict))
+    return mla_look_set(look, "TOPK",
+                        "a choice, or its order, varies from run to run");
   if (verdict->unstable)
     return mla_look_set(look, "RACE", "equal runs give different bits");
   if (verdict->mates && !has_wrong_values(verdict))
@@ -208,6 +212,16 @@ static int has_empty_request(const mla_vector *v) {
   return 0;
 }
 
+/* Does a list of slots hold an entry that names none? */
+static int has_hole(const mla_vector *v) {
+  const mla_tensor *t = v ? &v->tensor[MLA_T_INDICES] : NULL;
+  if (!t || !t->data || v->role[MLA_T_INDICES] != MLA_ROLE_IN) return 0;
+  for (int64_t n = 0; n < t->shape[0]; n++)
+    for (int64_t i = 0; i < t->shape[1]; i++)
+      if (mla_get_int(t->data, t->dtype, mla_at2(t, n, i)) < 0) return 1;
+  return 0;
+}
+
 void mla_explain_death(const mla_vector *v, int signal, mla_look *look) {
   memset(look, 0, sizeof *look);
   if (signal == 0)
@@ -222,6 +236,9 @@ void mla_explain_death(const mla_vector *v, int signal, mla_look *look) {
   else if (has_empty_request(v))
     mla_look_set(look, "GRAPH-PAD",
                  "memory is touched for a request of length 0");
+  else if (has_hole(v))
+    mla_look_set(look, "SPARSE-IDX",
+                 "memory is touched for an entry that names no key");
   else
     mla_look_set(look, "OOB-READ", "memory is touched that belongs to nobody");
 }

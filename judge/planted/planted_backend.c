@@ -99,7 +99,8 @@ static void close_device(mla_handle *handle) {
 /* ---------------------------------------------------------------- queries */
 
 static const char *cache_refusal(const mla_problem *p) {
-  int attends = p->op == MLA_OP_DECODE || p->op == MLA_OP_PREFILL;
+  int attends = p->op == MLA_OP_DECODE || p->op == MLA_OP_PREFILL ||
+                p->op == MLA_OP_INDEX;
   int32_t plain = mla_format_dtype(p->cache_format);
   mla_cache_layout layout = mla_cache_layout_of(p);
   if (p->cache_format == MLA_CACHE_F64)
@@ -114,12 +115,13 @@ static const char *cache_refusal(const mla_problem *p) {
 
 const char *planted_refusal(const mla_problem *p) {
   int uses_cache = p->op <= MLA_OP_KV_COPY || p->op == MLA_OP_DECODE ||
+                   p->op == MLA_OP_INDEX ||
                    (p->op == MLA_OP_PREFILL && (p->flags & MLA_CONTEXT));
   if (p->window) return "window: no sliding window";
   if (p->flags & (MLA_ALIBI | MLA_OUTPUT_SCALE))
     return "flags: neither ALiBi nor an output scale";
-  if ((p->flags & MLA_SPARSE) || p->op > MLA_OP_MATMUL)
-    return "flags: no sparse attention";
+  if ((p->flags & MLA_SPARSE) && (p->flags & MLA_SEPARATE_V))
+    return "flags: no lists with values apart";
   if ((p->flags & MLA_BLOCK_SCALED) && (p->flags & (MLA_FUSED_Q | MLA_FUSED_O)))
     return "flags: no fused forms of scaled weights";
   if (p->q_dtype == MLA_F64 || p->out_dtype == MLA_F64 ||

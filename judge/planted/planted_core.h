@@ -84,6 +84,9 @@ int64_t planted_visible(const planted_call *c, int64_t seq, int64_t queries,
 int64_t planted_slot_of(const planted_call *c, int64_t request, int64_t j);
 int64_t planted_cache_offset(const planted_call *c, const mla_tensor *cache,
                              int64_t slot);
+/* One slot of a cache, whoever named it. */
+void planted_slot_load(const planted_call *c, const mla_tensor *cache,
+                       int64_t slot, int64_t kv_head, int64_t width, float *to);
 void planted_gather_row(const planted_call *c, const mla_tensor *cache,
                         int64_t request, int64_t j, int64_t kv_head,
                         int64_t width, float *to);
@@ -97,6 +100,20 @@ void planted_entry_store(const planted_call *c, const mla_tensor *cache,
 /* A weight's number from its code; the code itself where none are scaled. */
 double planted_weight(const planted_call *c, int32_t scale_slot, double code,
                       int64_t row, int64_t column);
+
+/* planted_decode.c: a row of q; is a head left out? */
+void planted_query_row(const planted_call *c, int64_t token, int64_t head,
+                       int64_t width, float *to);
+int planted_skips_head(const planted_call *c, int64_t head);
+
+/* planted_row.c: sums of products; to nearest with `bits` of mantissa. */
+float planted_dot(const float *a, const float *b, int32_t n);
+float planted_rounded(float x, int32_t bits);
+
+/* planted_topk.c: the best of the logits of positions 0 .. n-1, as entries of
+   the token's row. */
+mla_status planted_choose(const planted_call *c, const float *logit, int64_t n,
+                          int64_t token);
 
 /* planted_row.c: one row over ranges of keys, merged, written. */
 void planted_attend(const planted_call *c, const planted_row *row,
@@ -115,6 +132,9 @@ void planted_combine(const planted_call *c, int32_t parts, int32_t dv,
 void planted_store(const planted_call *c, const planted_row *row, int32_t dv,
                    float *out, float lse);
 
+mla_status planted_sparse(const planted_call *c);
+mla_status planted_index(const planted_call *c);
+mla_status planted_map(const planted_call *c);
 mla_status planted_decode(const planted_call *c);
 mla_status planted_prefill(const planted_call *c);
 mla_status planted_merge(const planted_call *c);

@@ -81,14 +81,14 @@ static void read_beyond(const planted_call *c, int64_t request, int64_t n) {
   (void)sink;
 }
 
-static void load_query(decode_state *s, int64_t token, int64_t head) {
-  const planted_call *c = s->c;
+void planted_query_row(const planted_call *c, int64_t token, int64_t head,
+                       int64_t width, float *to) {
   const mla_tensor *q = planted_arg(c, MLA_T_Q);
   if (FAULT(c, HEADS_WRAP)) head %= c->a;
   int64_t at = mla_at3(q, token, head, 0);
   if (FAULT(c, STRIDES_DENSE)) at = (token * q->shape[1] + head) * q->shape[2];
-  for (int64_t d = 0; d < s->dk; d++)
-    s->q[d] = (float)mla_get(q->data, q->dtype, at + d);
+  for (int64_t d = 0; d < width; d++)
+    to[d] = (float)mla_get(q->data, q->dtype, at + d);
 }
 
 /* Fewer splits for more requests: what breaks batch invariance. */
@@ -113,7 +113,7 @@ static planted_keys keys_of(const decode_state *s, int64_t over) {
   return keys;
 }
 
-static int skip_head(const planted_call *c, int64_t head) {
+int planted_skips_head(const planted_call *c, int64_t head) {
   int64_t heads = c->p->num_heads;
   if (FAULT(c, HEADS_DROP) && heads > c->a) return head >= heads - heads % c->a;
   return 0;
@@ -143,7 +143,7 @@ static void request_rows(decode_state *s, int64_t b, int64_t kv_head,
   gather(s, b, kv_head, n + over > 0 ? n + over : 1);
   for (int64_t t = from; t < to; t++)
     for (int64_t h = 0; h < c->p->num_heads; h++) {
-      if (kv_head_of(c, h) != kv_head || skip_head(c, h)) continue;
+      if (kv_head_of(c, h) != kv_head || planted_skips_head(c, h)) continue;
       if (!planted_wants(c, t - shift, h)) continue;
       int64_t seen = planted_visible(c, seq, to - from, t - from);
       if (seen == 0 && FAULT(c, EMPTY_ROW_FIRST)) seen = 1;
@@ -152,7 +152,7 @@ static void request_rows(decode_state *s, int64_t b, int64_t kv_head,
       if (seen > n + over && !FAULT(c, EMPTY_ROW_FIRST)) seen = n + over;
       if (seen > n && !FAULT(c, TAIL_SEEN) && !FAULT(c, EMPTY_ROW_FIRST))
         seen = n;
-      load_query(s, t, h);
+      planted_query_row(c, t, h, s->dk, s->q);
       even_ranges(s, seen);
       planted_row row = {t - shift, h, seen, s->q, seq};
       planted_keys keys = keys_of(s, extra);

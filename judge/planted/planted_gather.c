@@ -59,10 +59,9 @@ static void widen(const mla_tensor *t, int64_t at, int64_t n, float *to) {
   }
 }
 
-void planted_gather_row(const planted_call *c, const mla_tensor *cache,
-                        int64_t request, int64_t j, int64_t kv_head,
-                        int64_t width, float *to) {
-  int64_t slot = planted_slot_of(c, request, j);
+void planted_slot_load(const planted_call *c, const mla_tensor *cache,
+                       int64_t slot, int64_t kv_head, int64_t width,
+                       float *to) {
   if (planted_scaled(c)) {
     planted_entry_load(c, cache, slot, kv_head, to);
     return;
@@ -70,4 +69,11 @@ void planted_gather_row(const planted_call *c, const mla_tensor *cache,
   int64_t at = planted_cache_offset(c, cache, slot);
   if (cache->rank == 4) at += kv_head * cache->stride[2];
   widen(cache, at, width, to);
+}
+
+void planted_gather_row(const planted_call *c, const mla_tensor *cache,
+                        int64_t request, int64_t j, int64_t kv_head,
+                        int64_t width, float *to) {
+  planted_slot_load(c, cache, planted_slot_of(c, request, j), kv_head, width,
+                    to);
 }

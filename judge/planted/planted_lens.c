@@ -42,7 +42,7 @@ int planted_wants(const planted_call *c, int64_t token, int64_t head) {
 
 int64_t planted_visible(const planted_call *c, int64_t seq, int64_t queries,
                         int64_t t) {
-  int causal = (c->p->flags & MLA_CAUSAL) != 0;
+  int causal = (c->p->flags & MLA_CAUSAL) || c->p->op == MLA_OP_INDEX;
   if (FAULT(c, NONCAUSAL)) causal = 1;
   if (FAULT(c, MTP_NO_MASK) && queries > 1) causal = 0;
   int64_t n = causal ? seq - queries + t + 1 : seq;

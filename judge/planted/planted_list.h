@@ -78,10 +78,10 @@
   X(PAD_LAST_BLOCK, "pad-last-block", "GRAPH-PAD", PLANTED_DECODE,             \
     PLANTED_TRACES, PLANTED_AS_IS, 0, 0, 0, 0,                                 \
     "a request of length 0 looks up block -1 of its table")                    \
-  X(STALE_LENS, "stale-lens", "STALE-META", PLANTED_ATTEND, PLANTED_SHOWS,     \
+  X(STALE_LENS, "stale-lens", "STALE-META", PLANTED_SEES, PLANTED_SHOWS,       \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "the lengths seen first are used for every later run of a plan")           \
-  X(STALE_MAX, "stale-max", "STALE-META", PLANTED_ATTEND, PLANTED_SHOWS,       \
+  X(STALE_MAX, "stale-max", "STALE-META", PLANTED_SEES, PLANTED_SHOWS,         \
     PLANTED_COUNTS, 1, 0, 2, 0,                                                \
     "lengths above the planned maximum over 2^a are cut")                      \
   X(WS_OVERRUN, "ws-overrun", "WORKSPACE", PLANTED_ATTEND, PLANTED_TRACES,     \
@@ -109,13 +109,13 @@
   X(OOB_CACHE, "oob-cache", "OOB-READ", PLANTED_DECODE, PLANTED_TRACES,        \
     PLANTED_AS_IS, 64, 0, 16, 0,                                               \
     "a bytes past the end of the cache are read and thrown away")              \
-  X(PAGE_TUNED, "page-tuned", "PAGE-SIZE", PLANTED_PAGED,                      \
+  X(PAGE_TUNED, "page-tuned", "PAGE-SIZE", PLANTED_TABLED,                     \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_TILES, 64, 0, 48, 0,                 \
     "keys are addressed as if blocks held a tokens")                           \
   X(PAGE_TAIL, "page-tail", "PAGE-SIZE", PLANTED_ATTEND,                       \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "a last page that is not full is skipped")                                 \
-  X(PAGE_EDGE, "page-edge", "PAGE-SIZE", PLANTED_PAGED,                        \
+  X(PAGE_EDGE, "page-edge", "PAGE-SIZE", PLANTED_TABLED,                       \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "the first token of each page but the first is the one before it")         \
   X(TILE_LOST, "tile-lost", "PAGE-SIZE", PLANTED_ATTEND,                       \
@@ -124,12 +124,12 @@
   X(TILE_TWICE, "tile-twice", "PAGE-SIZE", PLANTED_ATTEND,                     \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_TILES, 64, 0, 40, 0,                 \
     "the key behind each edge of a keys is counted twice")                     \
-  X(TABLE_CONSECUTIVE, "table-consecutive", "TABLE", PLANTED_PAGED,            \
+  X(TABLE_CONSECUTIVE, "table-consecutive", "TABLE", PLANTED_TABLED,           \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "pages are assumed to follow the first one")                               \
-  X(TABLE_STRIDE, "table-stride", "TABLE", PLANTED_PAGED, PLANTED_SHOWS,       \
+  X(TABLE_STRIDE, "table-stride", "TABLE", PLANTED_TABLED, PLANTED_SHOWS,      \
     PLANTED_AS_IS, 0, 0, 0, 0, "rows of the table are assumed to be packed")   \
-  X(TABLE_ROW, "table-row", "TABLE", PLANTED_PAGED, PLANTED_SHOWS,             \
+  X(TABLE_ROW, "table-row", "TABLE", PLANTED_TABLED, PLANTED_SHOWS,            \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "every request uses the table row of request 0")                           \
   X(SLOT_NEGATIVE, "slot-negative", "SLOT-WRITE", PLANTED_WRITE,               \
@@ -156,16 +156,16 @@
     "head h uses kv head h mod kv_heads")                                      \
   X(OVERRUN, "overrun", "HEADS", PLANTED_ANY, PLANTED_TRACES, PLANTED_AS_IS,   \
     64, 0, 2, 0, "a bytes are written past the end of out")                    \
-  X(MTP_NO_MASK, "mtp-no-mask", "MTP-MASK", PLANTED_ATTEND,                    \
+  X(MTP_NO_MASK, "mtp-no-mask", "MTP-MASK", PLANTED_SEES,                      \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "with several query tokens, all see all keys")                             \
-  X(MTP_TOP_LEFT, "mtp-top-left", "MTP-MASK", PLANTED_ATTEND,                  \
+  X(MTP_TOP_LEFT, "mtp-top-left", "MTP-MASK", PLANTED_SEES,                    \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "the causal mask is aligned to the top left")                              \
-  X(MTP_FIRST, "mtp-first", "MTP-MASK", PLANTED_ATTEND,                        \
+  X(MTP_FIRST, "mtp-first", "MTP-MASK", PLANTED_SEES,                          \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "every query token sees what the first one sees")                          \
-  X(MTP_OFF_BY, "mtp-off-by", "MTP-MASK", PLANTED_ATTEND,                      \
+  X(MTP_OFF_BY, "mtp-off-by", "MTP-MASK", PLANTED_SEES,                        \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_OFFSETS, 1, 0, -2, 0,                \
     "the causal limit is off by a")                                            \
   X(NONCAUSAL, "noncausal", "NONCAUSAL", PLANTED_ATTEND,                       \
@@ -275,13 +275,14 @@
   X(VDIM_STRIDE, "vdim-stride", "VDIM", PLANTED_DECODE,                        \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "value rows are addressed with v_dim as their stride")                     \
-  X(HEADDIM_TAIL, "headdim-tail", "HEADDIM", PLANTED_HEADED | PLANTED_MATMUL,  \
-    PLANTED_SHOWS, PLANTED_TILES, 32, 0, 20, 0,                                \
+  X(HEADDIM_TAIL, "headdim-tail", "HEADDIM",                                   \
+    PLANTED_HEADED | PLANTED_MATMUL | PLANTED_INDEX, PLANTED_SHOWS,            \
+    PLANTED_TILES, 32, 0, 20, 0,                                               \
     "widths that are summed over are cut to a multiple of a")                  \
   X(HEADDIM_V, "headdim-v", "HEADDIM", PLANTED_ATTEND,                         \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_TILES, 32, 0, 20, 0,                 \
     "value columns past the last whole a are left 0")                          \
-  X(STRIDES_DENSE, "strides-dense", "STRIDES", PLANTED_ATTEND, PLANTED_SHOWS,  \
+  X(STRIDES_DENSE, "strides-dense", "STRIDES", PLANTED_SEES, PLANTED_SHOWS,    \
     PLANTED_AS_IS, 0, 0, 0, 0, "strides of q are recomputed from its shape")   \
   X(STRIDES_OUT, "strides-out", "STRIDES", PLANTED_ATTEND | PLANTED_MERGE,     \
     PLANTED_SHOWS, PLANTED_AS_IS, 0, 0, 0, 0,                                  \
@@ -293,6 +294,117 @@
   X(STRIDES_WEIGHT, "strides-weight", "STRIDES",                               \
     PLANTED_Q | PLANTED_V | PLANTED_MATMUL, PLANTED_SHOWS, PLANTED_AS_IS, 0,   \
     0, 0, 0, "strides of the weights are recomputed from their shape")         \
+  X(SPARSE_FIRST_TILE, "sparse-first-tile", "SPARSE-IDX", PLANTED_DECODE,      \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_TILES, 8, 0, 5, 0,                   \
+    "where the first a entries name no key, the row is NaN")                   \
+  X(SPARSE_ZERO, "sparse-zero", "SPARSE-IDX", PLANTED_DECODE,                  \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "entry -1 is taken for slot 0")                                            \
+  X(SPARSE_WRAPS, "sparse-wraps", "SPARSE-IDX", PLANTED_DECODE,                \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "entry -1 is taken for the last slot of the cache")                        \
+  X(SPARSE_CLAMPS, "sparse-clamps", "SPARSE-IDX", PLANTED_DECODE,              \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "entries beyond the cache are taken for its last slot")                    \
+  X(SPARSE_LOADS, "sparse-loads", "SPARSE-IDX", PLANTED_DECODE,                \
+    PLANTED_TRACES, PLANTED_AS_IS, 0, 0, 0, 0,                                 \
+    "row -1 is loaded for entry -1 and thrown away")                           \
+  X(SPARSE_STOPS, "sparse-stops", "SPARSE-IDX", PLANTED_DECODE,                \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "a list ends at its first entry below 0")                                  \
+  X(SPARSE_COUNT, "sparse-count", "SPARSE-IDX", PLANTED_DECODE,                \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "as many entries are read, from the front, as name a key")                 \
+  X(SPARSE_ONCE, "sparse-once", "SPARSE-IDX", PLANTED_DECODE,                  \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "a slot that is listed twice counts once")                                 \
+  X(SPARSE_TURNED, "sparse-turned", "SPARSE-IDX", PLANTED_DECODE,              \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "entries are split into offset and block the other way round")             \
+  X(SPARSE_CUT, "sparse-cut", "SPARSE-IDX", PLANTED_DECODE,                    \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_TILES, 16, 0, 5, 0,                  \
+    "entries past the last whole a are not read")                              \
+  X(SPARSE_LENGTH, "sparse-length", "SPARSE-IDX", PLANTED_DECODE,              \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "entries past topk_len are read")                                          \
+  X(SPARSE_EXTRA_LOST, "sparse-extra-lost", "SPARSE-IDX", PLANTED_DECODE,      \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "the second cache is ignored")                                             \
+  X(SPARSE_EXTRA_CACHE, "sparse-extra-cache", "SPARSE-IDX", PLANTED_DECODE,    \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "slots of the second cache are looked up in the first")                    \
+  X(SPARSE_EXTRA_PAGE, "sparse-extra-page", "SPARSE-IDX", PLANTED_DECODE,      \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "slots of the second cache are split by the first one's block size")       \
+  X(SPARSE_EXTRA_LENGTH, "sparse-extra-length", "SPARSE-IDX", PLANTED_DECODE,  \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "the second list is as long as the first one's topk_len")                  \
+  X(MAP_ZERO, "map-zero", "SPARSE-IDX", PLANTED_MAP, PLANTED_SHOWS,            \
+    PLANTED_AS_IS, 0, 0, 0, 0, "position -1 is mapped as position 0")          \
+  X(MAP_CLAMPS, "map-clamps", "SPARSE-IDX", PLANTED_MAP, PLANTED_SHOWS,        \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "positions beyond the table are mapped as its last")                       \
+  X(MAP_PASSED, "map-passed", "SPARSE-IDX", PLANTED_MAP, PLANTED_SHOWS,        \
+    PLANTED_AS_IS, 0, 0, 0, 0, "positions are passed on as slots")             \
+  X(MAP_TOKEN, "map-token", "SPARSE-IDX", PLANTED_MAP, PLANTED_SHOWS,          \
+    PLANTED_AS_IS, 0, 0, 0, 0, "token t uses row t of the block table")        \
+  X(TOPK_COARSE, "topk-coarse", "TOPK", PLANTED_INDEX, PLANTED_SHOWS,          \
+    PLANTED_BITS, 8, 0, 4, 0, "logits are compared by a bits of mantissa")     \
+  X(TOPK_SHARES, "topk-shares", "TOPK", PLANTED_INDEX, PLANTED_SHOWS,          \
+    PLANTED_COUNTS, 2, 0, 4, 0,                                                \
+    "each of a parts of the positions gives its share of the choice")          \
+  X(TOPK_BITS, "topk-bits", "TOPK", PLANTED_INDEX, PLANTED_SHOWS,              \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "negative logits are ordered by their bits, the smallest first")           \
+  X(TOPK_RANGE, "topk-range", "TOPK", PLANTED_INDEX, PLANTED_SHOWS,            \
+    PLANTED_LIMITS, 0, 65504, 0, 2000,                                         \
+    "logits beyond x are infinite, and those below 0 lost")                    \
+  X(TOPK_TWICE, "topk-twice", "TOPK", PLANTED_INDEX, PLANTED_SHOWS,            \
+    PLANTED_AS_IS, 0, 0, 0, 0, "the best position is chosen twice")            \
+  X(TOPK_TIES, "topk-ties", "TOPK", PLANTED_INDEX, PLANTED_SHOWS,              \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "of more equal logits than there is room for none is chosen")              \
+  X(TOPK_HOLES, "topk-holes", "TOPK", PLANTED_INDEX, PLANTED_SHOWS,            \
+    PLANTED_TILES, 8, 0, 5, 0, "every a-th entry of the choice is left -1")    \
+  X(TOPK_FRONT, "topk-front", "TOPK", PLANTED_INDEX, PLANTED_SHOWS,            \
+    PLANTED_AS_IS, 0, 0, 0, 0, "a row with few keys has its -1 in front")      \
+  X(TOPK_FILL, "topk-fill", "TOPK", PLANTED_INDEX, PLANTED_SHOWS,              \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "a row with few keys is filled up with position 0")                        \
+  X(TOPK_FILLER, "topk-filler", "TOPK", PLANTED_INDEX, PLANTED_SHOWS,          \
+    PLANTED_TILES, 16, 0, 12, 0,                                               \
+    "what fills the last vector of a logits can be chosen")                    \
+  X(TOPK_RACE, "topk-race", "TOPK", PLANTED_INDEX, PLANTED_TRACES,             \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "which of equal logits are chosen varies from run to run")                 \
+  X(TOPK_ORDER, "topk-order", "TOPK", PLANTED_INDEX, PLANTED_TRACES,           \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "the order of the chosen varies from run to run")                          \
+  X(INDEXER_ODD, "indexer-odd", "INDEXER", PLANTED_INDEX, PLANTED_SHOWS,       \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "of an odd number of query tokens the last is scored as the one before")   \
+  X(INDEXER_PAIR, "indexer-pair", "INDEXER", PLANTED_INDEX, PLANTED_SHOWS,     \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "query tokens past the second see what the second sees")                   \
+  X(INDEXER_PAGE, "indexer-page", "INDEXER", PLANTED_INDEX, PLANTED_SHOWS,     \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "keys in a last page that is not full are not scored")                     \
+  X(INDEXER_OVER, "indexer-over", "INDEXER", PLANTED_INDEX, PLANTED_SHOWS,     \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "what lies behind the last key in its page is scored")                     \
+  X(INDEXER_HIDDEN, "indexer-hidden", "INDEXER", PLANTED_INDEX, PLANTED_SHOWS, \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "logits behind what a row sees are not written")                           \
+  X(INDEXER_STRIDE, "indexer-stride", "INDEXER", PLANTED_INDEX, PLANTED_SHOWS, \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "rows of logits have the stride of those of positions")                    \
+  X(INDEXER_AXIS, "indexer-axis", "INDEXER", PLANTED_INDEX, PLANTED_SHOWS,     \
+    PLANTED_AS_IS, 0, 0, 0, 0, "weights are read as [heads, tokens]")          \
+  X(INDEXER_HEADS, "indexer-heads", "INDEXER", PLANTED_INDEX, PLANTED_SHOWS,   \
+    PLANTED_TILES, 2, 0, 4, 0,                                                 \
+    "heads past the last whole group of a do not count")                       \
+  X(INDEXER_RELU, "indexer-relu", "INDEXER", PLANTED_INDEX, PLANTED_SHOWS,     \
+    PLANTED_AS_IS, 0, 0, 0, 0, "scores below 0 count")                         \
   X(SINK_DROPPED, "sink-dropped", "SINK-WIN", PLANTED_ATTEND | PLANTED_MERGE,  \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "the sink is dropped")                                                     \

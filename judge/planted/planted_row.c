@@ -8,7 +8,7 @@
 enum { LANES = 16, BLOCK = 64 };
 
 /* Independent lanes: the compiler vectorises, chains stay short. */
-static float dot(const float *a, const float *b, int32_t n) {
+float planted_dot(const float *a, const float *b, int32_t n) {
   float lane[LANES] = {0}, sum = 0;
   int32_t i = 0;
   for (; i + LANES <= n; i += LANES)
@@ -22,7 +22,7 @@ static float dot(const float *a, const float *b, int32_t n) {
 static float dot_pairs(const planted_call *c, const float *q, const float *k,
                        int32_t n) {
   int32_t rope = c->p->qk_rope_head_dim, half = rope / 2, from = n - rope;
-  float sum = dot(q, k, from);
+  float sum = planted_dot(q, k, from);
   for (int32_t i = 0; i < rope; i++) {
     int32_t j = i % 2 ? half + i / 2 : i / 2;
     sum += q[from + j] * k[from + i];
@@ -36,8 +36,8 @@ static float score_of(const planted_call *c, const planted_row *row,
   int32_t n = keys->dk;
   if (FAULT(c, ROPE_IGNORED)) n -= c->p->qk_rope_head_dim;
   if (FAULT(c, HEADDIM_TAIL)) n -= n % c->a;
-  float s =
-      FAULT(c, ROPE_PAIRS) ? dot_pairs(c, row->q, k, n) : dot(row->q, k, n);
+  float s = FAULT(c, ROPE_PAIRS) ? dot_pairs(c, row->q, k, n)
+                                 : planted_dot(row->q, k, n);
   if (FAULT(c, RANGE_SCORE) && fabsf(s) > (float)c->x)
     s = s > 0 ? INFINITY : -INFINITY;
   double scale = c->p->scale;
@@ -49,8 +49,8 @@ static float score_of(const planted_call *c, const planted_row *row,
   return s;
 }
 
-/* To nearest with `bits` of mantissa, the hidden one among them. */
-static float rounded(float x, int32_t bits) {
+/* The hidden bit is among them. */
+float planted_rounded(float x, int32_t bits) {
   int e;
   if (!isfinite(x) || bits >= 24) return x;
   float m = frexpf(x, &e);
@@ -59,7 +59,7 @@ static float rounded(float x, int32_t bits) {
 
 static float weight_of(const planted_call *c, float score, float max) {
   float p = expf(FAULT(c, RANGE_NO_MAX) ? score : score - max);
-  return FAULT(c, HONESTY_NUMERICS) ? rounded(p, c->a) : p;
+  return FAULT(c, HONESTY_NUMERICS) ? planted_rounded(p, c->a) : p;
 }
 
 /* How often key j counts: 1, unless a fault says otherwise. */
@@ -126,7 +126,7 @@ static void attend_range(const planted_call *c, const planted_row *row,
       acc[d] = acc[d] > 0 ? INFINITY : -INFINITY;
     acc[d] /= total;
     if (FAULT(c, SPLIT_TYPE) && r.hi - r.lo < row->visible)
-      acc[d] = rounded(acc[d], c->a);
+      acc[d] = planted_rounded(acc[d], c->a);
   }
   *lse = top + logf(total);
 }

@@ -23,7 +23,10 @@ mla_status planted_dispatch(const planted_call *c) {
       [MLA_OP_PREFILL] = planted_prefill,
       [MLA_OP_MERGE] = planted_merge,
       [MLA_OP_MATMUL] = planted_matmul,
+      [MLA_OP_INDEX] = planted_index,
+      [MLA_OP_MAP_INDICES] = planted_map,
   };
+  if (c->p->flags & MLA_SPARSE) return planted_sparse(c);
   return kernels[c->p->op](c);
 }
 
@@ -39,7 +42,8 @@ static void remember_lens(mla_backend_plan *plan, const mla_args *args) {
 }
 
 static void write_past_out(const planted_call *c) {
-  static const int outputs[] = {MLA_T_OUT, MLA_T_CACHE, MLA_T_DST, MLA_T_W_UV,
+  static const int outputs[] = {MLA_T_OUT,     MLA_T_INDICES, MLA_T_POSITIONS,
+                                MLA_T_CACHE,   MLA_T_DST,     MLA_T_W_UV,
                                 MLA_T_Q_LATENT};
   for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
     const mla_tensor *t = planted_arg(c, outputs[i]);

@@ -16,8 +16,8 @@ static int64_t local_len(int64_t n, int64_t ranks, int64_t rank) {
 int planted_shard_loses(const planted_call *c, const planted_row *row,
                         int64_t j) {
   int64_t ranks = c->a, n = row->visible, later = row->seq - n;
-  if (c->p->op != MLA_OP_DECODE || c->fault < PLANTED_CP_LOCAL_MASK ||
-      c->fault > PLANTED_CP_LAST_RANK)
+  if (c->p->op != MLA_OP_DECODE || (c->p->flags & MLA_SPARSE) ||
+      c->fault < PLANTED_CP_LOCAL_MASK || c->fault > PLANTED_CP_LAST_RANK)
     return 0;
   int64_t rank = j / INTERLEAVE % ranks;
   int64_t local = j / (INTERLEAVE * ranks) * INTERLEAVE + j % INTERLEAVE;

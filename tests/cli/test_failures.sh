@@ -102,7 +102,7 @@ has out '(killed, signal 6)'
 has out '(killed, signal 11)'
 has out 'catches 4 of 4 faults (needed: all)'
 has out 'looks like  YARN: the softmax scale is off by a factor 0.9'
-has out 'SPARSE-IDX    nothing planted: comes with sparse attention'
+has out 'BUILD         nothing planted: comes with the build matrix'
 has out 'ref                        passes 2 cases'
 expect 1 selftest --profile "$work/few.txt" --only sink-dropped
 has out 'NOT CAUGHT by 2 cases'

@@ -54,6 +54,11 @@ START_TEST(without_a_fault_it_passes) {
 }
 END_TEST
 
+static const char lists[] =
+    "decode:bf16:b2,h3,q2,page4,len=40+29,topk=16,l64,r8,lists=holes,tlen";
+static const char chosen[] =
+    "index:bf16:b2,h5,q=3+2,page4,len=41+29,topk=8,d=16,logits";
+
 /* Parameters that no probe starts from; one head, one request; no help by
    what the case hunts. */
 static const struct {
@@ -108,6 +113,35 @@ static const struct {
     {"fault=empty-merge-inf", "merge:f32:n4,h3,s5,v40,empty=some",
      "EMPTY-MERGE"},
     {"fault=lse-base-merge;head=1", "merge:bf16:n4,h3,s5,v40", "LSE-BASE"},
+    {"fault=sparse-stops;head=1", lists, "SPARSE-IDX"},
+    {"fault=sparse-turned", lists, "SPARSE-IDX"},
+    {"fault=sparse-cut;a=3;head=2", lists, "SPARSE-IDX"},
+    {"fault=sparse-first-tile;a=6;head=0",
+     "decode:f32:b2,h3,q1,page4,len=40+29,topk=16,l64,r8,lists=late",
+     "SPARSE-IDX"},
+    {"fault=sparse-extra-page",
+     "decode:f32:b2,h3,q2,page4,len=40+29,topk=9,extra=7,xpage=3,l64,r8",
+     "SPARSE-IDX"},
+    {"fault=yarn-factor;x=1.43", lists, "YARN"},
+    {"fault=map-clamps",
+     "map_indices:f32:b2,q3,page4,len=40+29,topk=16,lists=holes", "SPARSE-IDX"},
+    {"fault=table-row", "map_indices:f32:b2,q3,page4,len=40+29,topk=16",
+     "TABLE"},
+    {"fault=topk-shares;a=3", chosen, "TOPK"},
+    {"fault=topk-holes;a=3", chosen, "TOPK"},
+    {"fault=topk-twice", chosen, "TOPK"},
+    {"fault=topk-order", chosen, "TOPK"},
+    {"fault=topk-filler;a=7", "index:bf16:b2,h3,q3,page4,len=30+9,topk=8,d=16",
+     "TOPK"},
+    {"fault=topk-front", "index:bf16:b2,h3,q3,page4,len=9+6,topk=12,d=16",
+     "TOPK"},
+    {"fault=topk-race",
+     "index:bf16:b2,h3,q3,page4,len=30+9,topk=8,d=16,dist=equal", "TOPK"},
+    {"fault=indexer-odd", chosen, "INDEXER"},
+    {"fault=indexer-page", chosen, "INDEXER"},
+    {"fault=indexer-axis", chosen, "INDEXER"},
+    {"fault=indexer-heads;a=3", chosen, "INDEXER"},
+    {"fault=mtp-first", chosen, "MTP-MASK"},
 };
 
 START_TEST(planted_faults_are_known_again) {
