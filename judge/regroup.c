@@ -21,9 +21,10 @@ typedef struct lone_run {
 } lone_run;
 
 static int can_regroup(const mla_vector *v) {
-  int attends =
-      v->problem.op == MLA_OP_DECODE || v->problem.op == MLA_OP_PREFILL;
-  return attends && v->has_recipe;
+  int32_t op = v->problem.op;
+  int by_request =
+      op == MLA_OP_DECODE || op == MLA_OP_PREFILL || op == MLA_OP_INDEX;
+  return by_request && v->has_recipe;
 }
 
 static int can_be_alone(const mla_vector *v) {
@@ -56,6 +57,18 @@ static mla_status run(lone_run *r, mla_error *err) {
   return status == MLA_OK ? mla_place_fetch(&r->place, err) : status;
 }
 
+/* Outputs whose rows are those of requests, wherever these lie. */
+static int has_rows(int slot) {
+  return slot == MLA_T_OUT || slot == MLA_T_LSE || slot == MLA_T_POSITIONS ||
+         slot == MLA_T_LOGITS;
+}
+
+/* Columns that both have: rows of logits are as long as the longest request
+   in the batch. */
+static int64_t columns(const mla_tensor *a, const mla_tensor *b) {
+  return a->shape[1] < b->shape[1] ? a->shape[1] : b->shape[1];
+}
+
 /* Element by element: strides of the first axis may differ. */
 static int same_rows(const mla_tensor *a, const unsigned char *x,
                      const mla_tensor *b, const unsigned char *y,
@@ -63,7 +76,7 @@ static int same_rows(const mla_tensor *a, const unsigned char *x,
   size_t size = (size_t)(mla_dtype_bits(a->dtype) / 8);
   int64_t last = a->rank > 2 ? a->shape[2] : 1;
   for (int64_t t = 0; t < tokens; t++)
-    for (int64_t h = 0; h < a->shape[1]; h++)
+    for (int64_t h = 0; h < columns(a, b); h++)
       for (int64_t d = 0; d < last; d++) {
         size_t i = (size_t)(mla_at2(a, t, h) + d) * size;
         size_t k = (size_t)(mla_at2(b, t, h) + d) * size;
@@ -92,7 +105,7 @@ mla_status mla_regroup_check(mla_device *device, const mla_vector *v,
   if (status == MLA_OK) status = run(&r, err);
   for (int s = 0; s < MLA_T_COUNT; s++) {
     if (status != MLA_OK || !r.answer.supported || !got[s]) continue;
-    if (s != MLA_T_OUT && s != MLA_T_LSE) continue;
+    if (!has_rows(s)) continue;
     if (!same_rows(&v->tensor[s], got[s], &r.v.tensor[s],
                    mla_place_bytes(&r.place, s), mla_case_at(&c, MLA_K_Q, 0)))
       *differs = 1;
@@ -158,9 +171,10 @@ static void compare_all(hearing *h, const lone_run *r) {
   for (int32_t i = 0; i < there.outputs; i++) {
     mla_output_verdict *o = &there.output[i];
     if (o->compare == MLA_COMPARE_BYTES) continue;
+    unsigned char own = mla_vector_poison(&r->v, o->slot, MLA_POISON_NAN);
     if (mla_compare_output(&r->v, &h->expectation, o->slot, &r->answer.numerics,
-                           mla_place_bytes(&r->place, o->slot), MLA_POISON_NAN,
-                           o, &err) == MLA_OK &&
+                           mla_place_bytes(&r->place, o->slot), own, o,
+                           &err) == MLA_OK &&
         mla_output_fails(o))
       say_elsewhere(r, o, h->verdict);
   }
@@ -173,7 +187,7 @@ static void compare_all(hearing *h, const lone_run *r) {
 /* A row's bits follow from its own data, not from where that lies. */
 static void compare_bits(hearing *h, const lone_run *r) {
   for (int s = 0; s < MLA_T_COUNT; s++) {
-    if (!h->first[s] || (s != MLA_T_OUT && s != MLA_T_LSE)) continue;
+    if (!h->first[s] || !has_rows(s)) continue;
     int64_t live = mla_vector_live(h->v, s);
     if (live < 0) live = h->v->tensor[s].shape[0];
     if (same_rows(&h->v->tensor[s], h->first[s], &r->v.tensor[s],

@@ -11,9 +11,10 @@
 #include "hearing.h"
 
 /*
- * got[slot]: outputs of the whole batch. *differs: a row of the first request
- * has other bits alone. Vectors that cannot be regrouped (no recipe, one
- * request, no tokens): MLA_OK, nothing done. Else whatever the backend says.
+ * got[slot]: outputs of the whole batch: out and lse, positions and logits.
+ * *differs: a row of the first request has other bits alone. Vectors that
+ * cannot be regrouped (no recipe, one request, no tokens): MLA_OK, nothing
+ * done. Else whatever the backend says.
  */
 mla_status mla_regroup_check(mla_device *device, const mla_vector *v,
                              unsigned char *const *got, int *differs,

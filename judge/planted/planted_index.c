@@ -35,13 +35,19 @@ static void load_row(index_state *s, int64_t token) {
   }
 }
 
+static int32_t tokens_of(const planted_call *c) {
+  return (int32_t)planted_arg(c, MLA_T_Q)->shape[0];
+}
+
 static float logit_of(const index_state *s, const float *k) {
   const planted_call *c = s->c;
   int32_t heads = s->heads, width = s->d;
   float sum = 0;
   if (FAULT(c, INDEXER_HEADS) && heads > c->a) heads -= heads % c->a;
   if (FAULT(c, HEADDIM_TAIL)) width -= width % c->a;
-  for (int32_t h = 0; h < heads; h++) {
+  int32_t turn = FAULT(c, INVARIANCE_BATCH) ? tokens_of(c) % heads : 0;
+  for (int32_t i = 0; i < heads; i++) {
+    int32_t h = (i + turn) % heads;
     float score = planted_dot(s->q + (int64_t)h * s->d, k, width);
     if (score > 0 || FAULT(c, INDEXER_RELU)) sum += s->w[h] * score;
   }

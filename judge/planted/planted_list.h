@@ -436,7 +436,7 @@
   X(RACE_LATE, "race-late", "RACE", PLANTED_ATTEND | PLANTED_MERGE,            \
     PLANTED_TRACES, PLANTED_AS_IS, 6, 0, 4, 0,                                 \
     "one row in a is not stored yet in every other run")                       \
-  X(INVARIANCE_BATCH, "invariance-batch", "INVARIANCE", PLANTED_ATTEND,        \
+  X(INVARIANCE_BATCH, "invariance-batch", "INVARIANCE", PLANTED_SEES,          \
     PLANTED_TRACES, PLANTED_AS_IS, 0, 0, 0, 0,                                 \
     "the order of summation follows the number of tokens in the batch")        \
   X(INVARIANCE_SPLIT, "invariance-split", "INVARIANCE", PLANTED_DECODE,        \

@@ -142,6 +142,8 @@ static const struct {
     {"fault=indexer-axis", chosen, "INDEXER"},
     {"fault=indexer-heads;a=3", chosen, "INDEXER"},
     {"fault=mtp-first", chosen, "MTP-MASK"},
+    {"fault=invariance-batch", chosen, "INVARIANCE"},
+    {"fault=page-tuned;a=4", chosen, "PAGE-SIZE"}, /* wrong in other pages */
 };
 
 START_TEST(planted_faults_are_known_again) {
