@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "cpu_entry.h"
 #include "cpu_internal.h"
 #include "cpu_keys.h"
 #include "cpu_parallel.h"
@@ -30,7 +31,9 @@ typedef struct index_call {
   const mla_cpu_context *c;
   const mla_tensor *q, *weights, *cache, *table, *lens, *starts, *positions,
       *logits;
-  mla_cpu_keys keys;
+  mla_cpu_keys keys;       /* plain, or with a scale each */
+  mla_cpu_entries entries; /* codes with one scale for the cache */
+  int one_scale;           /* they are such */
   int64_t panels, width, tokens;
   int64_t first;  /* token of the round */
   int64_t runs;   /* of a token in this round */
@@ -150,6 +153,21 @@ static void score_block(const index_call *x, int64_t n, scratch *s,
   add_lanes(n, s->sums, logit);
 }
 
+/* Codes give f32(code * scale) in either form. */
+static void load_keys(const index_call *x, int64_t request, int64_t first,
+                      int64_t n, const scratch *s) {
+  const int32_t *blocks =
+      (const int32_t *)x->table->data + mla_at1(x->table, request);
+  int64_t size = x->cache->shape[1];
+  if (!x->one_scale) {
+    mla_cpu_keys_load(&x->keys, request, first, n, s->k, s->ld);
+    return;
+  }
+  for (int64_t i = 0; i < n; i++)
+    mla_cpu_entry_load(&x->entries, blocks[(first + i) / size],
+                       (first + i) % size, 0, 0, x->width, s->k + i * s->ld);
+}
+
 static void score_task(void *state, int64_t task, int thread) {
   const index_call *x = state;
   int64_t row = task / x->runs, token = x->first + row, request;
@@ -161,7 +179,7 @@ static void score_task(void *state, int64_t task, int thread) {
   load_token(x, token, &s);
   for (; at < end; at += MLA_CPU_BLOCK) {
     int64_t here = mla_cpu_min(MLA_CPU_BLOCK, end - at);
-    mla_cpu_keys_load(&x->keys, request, at, here, s.k, s.ld);
+    load_keys(x, request, at, here, &s);
     score_block(x, here, &s, logit + at);
   }
 }
@@ -207,7 +225,11 @@ static void index_run(const mla_cpu_context *c, const mla_args *args,
     x.logits = mla_arg(args, MLA_T_LOGITS);
   x.width = c->problem.head_dim;
   x.panels = mla_cpu_ceil(c->problem.num_heads, LANES);
-  x.keys = mla_cpu_keys_of(&c->table, &c->problem, x.cache, x.table);
+  x.one_scale = mla_cache_one_scale(c->problem.cache_format);
+  if (x.one_scale)
+    x.entries = mla_cpu_entries_of(c, args, MLA_T_CACHE, MLA_CPU_F32);
+  else
+    x.keys = mla_cpu_keys_of(&c->table, &c->problem, x.cache, x.table);
   x.tokens = ((const int32_t *)x.starts->data)[x.lens->shape[0]];
   index_take(&arena, &x);
   for (; x.first < x.tokens; x.first += x.rows) {
@@ -229,9 +251,9 @@ static uint64_t index_workspace(const mla_cpu_context *c) {
 static const char *index_refuse(const mla_problem *p) {
   if (mla_cpu_type_of(p->q_dtype) < 0)
     return "q_dtype: only f32, f16 and bf16 are served";
-  if (p->cache_format == MLA_CACHE_FP8_INDEX) return NULL;
-  if (mla_cpu_type_of_format(p->cache_format) < 0)
-    return "cache_format: only f32, f16, bf16 and fp8_index hold index keys";
+  if (p->cache_format == MLA_CACHE_FP8_INDEX ||
+      mla_cache_one_scale(p->cache_format))
+    return NULL;
   return mla_cpu_refuse_cache(p);
 }
 
