@@ -10,6 +10,7 @@
 #include "gpu_merge.h"
 #include "gpu_query.h"
 #include "gpu_vtable.h"
+#include "hip_prefill.h"
 #include "mla_decode_mfma_cdna.h"
 
 /* ---------------------------------------------------- dense decode, 576/512 */
@@ -42,19 +43,13 @@ static uint64_t mla_mfma_workspace(const mla_handle *h, const mla_problem *p,
          sizeof(float);
 }
 
-/* f16 where its subnormals count: from gfx940 on. */
-static int mla_mfma_type(const mla_handle *h, int dtype) {
-  return dtype == MLA_BF16 ||
-         (dtype == MLA_F16 && h->major * 10 + h->minor >= 94);
-}
-
 static int mla_mfma_serves(const mla_handle *h, const mla_problem *p,
                            const mla_limits *l) {
   const uint64_t flags =
       MLA_CAUSAL | MLA_RETURN_LSE | MLA_LSE_BASE2 | MLA_HAS_SINK;
   const int64_t part = (MLA_MFMA_DV + 1) * (int64_t)p->num_heads * l->tokens;
   return h->wave == MLA_MFMA_WAVE && p->op == MLA_OP_DECODE &&
-         (p->flags & ~flags) == 0 && mla_mfma_type(h, p->q_dtype) &&
+         (p->flags & ~flags) == 0 && mla_hip_type(h, p->q_dtype) &&
          mla_format_dtype(p->cache_format) == p->q_dtype &&
          mla_problem_head_dim(p) == MLA_MFMA_DK &&
          mla_problem_v_dim(p) == MLA_MFMA_DV && mla_problem_kv_heads(p) == 1 &&
@@ -62,17 +57,9 @@ static int mla_mfma_serves(const mla_handle *h, const mla_problem *p,
          l->requests * mla_mfma_groups(p, l) < ((int64_t)1 << 31);
 }
 
-/* Whole chunks of 16 bytes, at multiples of 16. */
-static int mla_mfma_is_chunked(const mla_tensor *t, int axes) {
-  if ((uintptr_t)t->data % 16 != 0) return 0;
-  for (int i = 0; i < axes; i++)
-    if (t->stride[i] % 8 != 0) return 0;
-  return 1;
-}
-
 static int mla_mfma_takes(const mla_gpu_call *c) {
-  return mla_mfma_is_chunked(mla_arg(c->args, MLA_T_Q), 2) &&
-         mla_mfma_is_chunked(mla_arg(c->args, MLA_T_CACHE), 2);
+  return mla_hip_is_chunked(mla_arg(c->args, MLA_T_Q), 2) &&
+         mla_hip_is_chunked(mla_arg(c->args, MLA_T_CACHE), 2);
 }
 
 static mla_status mla_mfma_run(const mla_gpu_call *c) {
@@ -115,7 +102,8 @@ static const mla_gpu_fast mla_decode_mfma_fast = {
 
 /* -------------------------------------------------------- the vtable's two */
 
-static const mla_gpu_fast *const mla_hip_fast[] = {&mla_decode_mfma_fast, NULL};
+static const mla_gpu_fast *const mla_hip_fast[] = {
+    &mla_decode_mfma_fast, &mla_prefill_mfma_fast, NULL};
 
 static mla_status mla_hip_query(mla_handle *handle, const mla_problem *problem,
                                 const mla_limits *limits, mla_answer *answer,

@@ -23,7 +23,6 @@
 
 enum {
   MLA_MFMA_THREADS = 256,
-  MLA_MFMA_WAVE = 64,
   MLA_MFMA_ROWS = 64,   /* of a block */
   MLA_MFMA_KEYS = 16,   /* of a tile */
   MLA_MFMA_LEAST = 128, /* keys of a split */
@@ -53,10 +52,6 @@ MLA_DEV int mla_mfma_split_keys(int n, int splits) {
   return per < MLA_MFMA_LEAST ? MLA_MFMA_LEAST : per;
 }
 
-MLA_DEV const mla_u32x4 *mla_mfma_chunks(const void *base, int64_t element) {
-  return (const mla_u32x4 *)((const uint16_t *)base + element);
-}
-
 /* This lane's part of a key, zeros past the last: a tail may hold anything. */
 MLA_DEV void mla_mfma_fetch(const mla_attend_args &a, int request, int j,
                             int end, mla_u32x4 *to) {
@@ -79,13 +74,6 @@ MLA_DEV void mla_mfma_keep(mla_mfma_key *tile, const mla_u32x4 *from) {
   MLA_UNROLL
   for (int i = 0; i < MLA_MFMA_LOADS - 1; i++) key[part + 16 * i] = from[i];
   if (part < 8) key[MLA_MFMA_DV / 8 + part] = from[MLA_MFMA_LOADS - 1];
-}
-
-MLA_DEV mla_u32x2 mla_low_half(mla_u32x4 v) {
-  return mla_u32x2{v[0], v[1]};
-}
-MLA_DEV mla_u32x2 mla_high_half(mla_u32x4 v) {
-  return mla_u32x2{v[2], v[3]};
 }
 
 /* Scores of 16 keys against this wave's 16 rows; register r is key 4g + r.
@@ -150,7 +138,7 @@ MLA_DEV mla_mfma_row mla_mfma_row_of(const mla_attend_args &a,
                                      const mla_mfma_work &w, int heads,
                                      int thread) {
   mla_mfma_row r = {0, 0, 0, 0};
-  const int row = w.first + thread / MLA_MFMA_WAVE * 16 + thread % 16;
+  const int row = w.first + thread / MLA_WAVE * 16 + thread % 16;
   const int query = row / heads;
   r.active = query < w.queries;
   r.token = w.begin + query;

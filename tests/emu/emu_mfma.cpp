@@ -1,5 +1,5 @@
 /*
- * emu_mfma.cpp - the matrix instruction, by its definition.
+ * emu_mfma.cpp - matrix instructions, by their definition.
  */
 #include "emu_mfma.h"
 
@@ -49,31 +49,46 @@ struct operands {
   float a[4], b[4];
 };
 
-void emu_mfma_16(const uint32_t give[4], float d[4], int is_bf16,
-                 const char *file, int line) {
+/* The row of D in register r of a lane. */
+static int row_of(int size, int group, int r) {
+  if (size == 16) return wrong_layout ? 4 * r + group : 4 * group + r;
+  return wrong_layout ? 16 * group + r : r / 4 * 8 + 4 * group + r % 4;
+}
+
+/* size x size in size^2 / 64 registers; 64 / size groups of four k each. */
+static void multiply(int size, const uint32_t give[4], float *d, int is_bf16,
+                     const char *file, int line, const void *pc) {
   if (emu_wave_width() != 64)
     emu_stop("a matrix instruction in a wave of %d, %s", emu_wave_width(),
-             emu_where(__builtin_return_address(0), file, line).c_str());
+             emu_where(pc, file, line).c_str());
   operands own;
   for (int j = 0; j < 4; j++) {
     own.a[j] = element(give, j, is_bf16);
     own.b[j] = element(give + 2, j, is_bf16);
   }
-  const emu_payload *all =
-      emu_gather(&own, sizeof own, is_bf16 ? "mfma bf16" : "mfma f16", file,
-                 line, __builtin_return_address(0));
-  const int lane = emu_current.lane % 64, n = lane % 16, g = lane / 16;
-  float sum[4] = {d[0], d[1], d[2], d[3]};
-  for (int group = 0; group < 4; group++) { /* k = 4 group + j */
+  const emu_payload *all = emu_gather(
+      &own, sizeof own, is_bf16 ? "mfma bf16" : "mfma f16", file, line, pc);
+  const int lane = emu_current.lane % 64, n = lane % size;
+  for (int group = 0; group < 64 / size; group++) { /* k = 4 group + j */
     operands column, row;
-    memcpy(&column, all[group * 16 + n], sizeof column);
-    for (int r = 0; r < 4; r++) {
-      const int m = wrong_layout ? 4 * r + g : 4 * g + r;
-      memcpy(&row, all[group * 16 + m], sizeof row);
-      for (int j = 0; j < 4; j++) sum[r] += row.a[j] * column.b[j];
+    memcpy(&column, all[group * size + n], sizeof column);
+    for (int r = 0; r < size * size / 64; r++) {
+      const int m = row_of(size, lane / size, r);
+      memcpy(&row, all[group * size + m], sizeof row);
+      for (int j = 0; j < 4; j++) d[r] += row.a[j] * column.b[j];
     }
   }
-  for (int r = 0; r < 4; r++) d[r] = flushed(sum[r]);
+  for (int r = 0; r < size * size / 64; r++) d[r] = flushed(d[r]);
+}
+
+void emu_mfma_16(const uint32_t give[4], float d[4], int is_bf16,
+                 const char *file, int line) {
+  multiply(16, give, d, is_bf16, file, line, __builtin_return_address(0));
+}
+
+void emu_mfma_32(const uint32_t give[4], float d[16], int is_bf16,
+                 const char *file, int line) {
+  multiply(32, give, d, is_bf16, file, line, __builtin_return_address(0));
 }
 
 int emu_any(int x, const char *file, int line) {

@@ -14,12 +14,16 @@
  */
 void emu_mfma_16(const uint32_t give[4], float d[4], int is_bf16,
                  const char *file, int line);
+/* The same, 32 x 32 x 8: d are sixteen. */
+void emu_mfma_32(const uint32_t give[4], float d[16], int is_bf16,
+                 const char *file, int line);
 /* Whether x holds in any lane of the wave. */
 int emu_any(int x, const char *file, int line);
 
 /* Whether it is as gfx90a has it; else subnormals count. */
 void emu_mfma_flushes(bool flushes);
-/* Planted: D with its rows in another order, r * 4 + g for 4g + r. */
+/* Planted: D with its rows in another order, r * 4 + g for 4g + r; of 32 rows,
+   those of a lane one after another. */
 void emu_mfma_plant(bool wrong_layout);
 
 #endif

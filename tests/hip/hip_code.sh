@@ -3,8 +3,8 @@
 # for each code object: no vector registers spilled, no private memory, shared
 # memory within the 64 KiB of CDNA, waves of 64, blocks of 256. (Scalars that
 # spill go to lanes of a vector register, not to memory.) Prints the table of
-# docs/hip.md. MFMA=NAME:LEAST in the environment: kernels called NAME have at
-# least so many matrix instructions.
+# docs/hip.md. MFMA="NAME:LEAST ..." in the environment: kernels called NAME
+# have at least so many matrix instructions.
 set -u
 readelf=${1:?readelf}
 objdump=${2:?objdump}
@@ -36,6 +36,7 @@ for code in "$@"; do
       }
       END { if (name) show() }'
   } | awk -v wanted="${MFMA:-}" '
+    BEGIN { count = split(wanted, want, " ") }
     $1 == "mfma" { mfma[$2] = $3; next }
     {
       short = $2
@@ -52,9 +53,10 @@ for code in "$@"; do
       if ($6 > 65536) bad(short, $6 " bytes of shared memory")
       if ($9 > 256) bad(short, "blocks of " $9)
       if ($10 != 64) bad(short, "waves of " $10)
-      split(wanted, part, ":")
-      if (wanted != "" && index($2, part[1])) {
-        found = 1
+      for (i = 1; i <= count; i++) {
+        split(want[i], part, ":")
+        if (!index($2, part[1])) continue
+        found[i] = 1
         if (mfma[$2] < part[2])
           bad(short, mfma[$2] + 0 " matrix instructions, not " part[2])
       }
@@ -62,9 +64,10 @@ for code in "$@"; do
     function bad(name, what) { print "  BAD " name ": " what; failed = 1 }
     END {
       if (!kernels) { print "  BAD no kernel found"; failed = 1 }
-      if (wanted != "" && !found) {
-        print "  BAD no kernel called " wanted; failed = 1
-      }
+      for (i = 1; i <= count; i++)
+        if (!found[i]) {
+          print "  BAD no kernel called " want[i]; failed = 1
+        }
       exit failed
     }' || status=1
 done
