@@ -163,11 +163,24 @@ void planted_entry_store(const planted_call *c, const mla_tensor *cache,
 
 /* ---------------------------------------------------------------- weights */
 
+/* Does block (r, k) reach beyond the weights? */
+static int is_cut(const mla_tensor *w, int64_t r, int64_t k) {
+  return (r + 1) * 128 > w->shape[0] || (k + 1) * 128 > w->shape[1];
+}
+
 double planted_weight(const planted_call *c, int32_t scale_slot, double code,
                       int64_t row, int64_t column) {
   const mla_tensor *t = planted_arg(c, scale_slot);
   if (!(c->p->flags & MLA_BLOCK_SCALED)) return code;
   int64_t r = row / 128, k = column / 128;
+  if (FAULT(c, TILE_PARTIAL) && is_cut(planted_arg(c, MLA_T_KV_B_PROJ), r, k))
+    return code;
   if (FAULT(c, TILE_BLOCK)) r = 0;
+  if (FAULT(c, TILE_COLUMN)) k = 0;
+  if (FAULT(c, TILE_TURNED)) {
+    int64_t turned = k * t->shape[0] + r;
+    r = turned / t->shape[1];
+    k = turned % t->shape[1];
+  }
   return code * mla_get(t->data, t->dtype, mla_at2(t, r, k));
 }

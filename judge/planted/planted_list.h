@@ -229,6 +229,15 @@
   X(TILE_BLOCK, "tile-block", "TILE-SCALE", PLANTED_ABSORB, PLANTED_SHOWS,     \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "all rows of weights have the scales of the first 128")                    \
+  X(TILE_COLUMN, "tile-column", "TILE-SCALE", PLANTED_ABSORB, PLANTED_SHOWS,   \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "all columns of weights have the scales of the first 128")                 \
+  X(TILE_TURNED, "tile-turned", "TILE-SCALE", PLANTED_ABSORB, PLANTED_SHOWS,   \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "scales of weights are read with their axes exchanged")                    \
+  X(TILE_PARTIAL, "tile-partial", "TILE-SCALE", PLANTED_ABSORB, PLANTED_SHOWS, \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "blocks of weights that are not full have no scale")                       \
   X(DIALECT_SWAPPED, "dialect-swapped", "FP8-DIALECT",                         \
     PLANTED_PAGED | PLANTED_WRITE, PLANTED_SHOWS | PLANTED_ROWS,               \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
