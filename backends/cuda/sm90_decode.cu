@@ -29,7 +29,8 @@ static int page_serves(int page) {
 static int serves(const mla_handle *h, const mla_problem *p,
                   const mla_limits *l) {
   const uint64_t refused =
-      MLA_SEPARATE_V | MLA_BATCH_INVARIANT | MLA_ALIBI | MLA_OUTPUT_SCALE;
+      MLA_SEPARATE_V | MLA_BATCH_INVARIANT | MLA_SPARSE | MLA_ALIBI |
+      MLA_OUTPUT_SCALE;
   return h->major == 9 && h->minor == 0 && p->op == MLA_OP_DECODE &&
          !(p->flags & refused) && p->q_dtype == MLA_BF16 &&
          p->cache_format == MLA_CACHE_BF16 && mla_problem_head_dim(p) == 576 &&

@@ -13,6 +13,8 @@
 #define MLA_GPU_ATTEND_H
 
 #include "gpu_entry.h"
+#include "gpu_request.h"
+#include "gpu_tile.h"
 
 enum { MLA_ATTEND_THREADS = 256, MLA_ATTEND_MAX_SPLITS = 16 };
 
@@ -50,20 +52,6 @@ MLA_DEV int mla_split_keys(int n, int splits) {
   return per;
 }
 
-/* The request of a token; -1 past the last. */
-MLA_DEV int mla_request_of(const mla_attend_args &a, int token) {
-  int lo = 0, hi = a.requests;
-  if (token >= a.start[a.requests * a.start_step]) return -1;
-  while (hi - lo > 1) {
-    int mid = (lo + hi) / 2;
-    if (a.start[mid * a.start_step] <= token)
-      lo = mid;
-    else
-      hi = mid;
-  }
-  return lo;
-}
-
 typedef struct mla_attend_row {
   int request, first; /* first: the request's first token */
   int context;        /* keys in the cache; later ones are new rows */
@@ -71,7 +59,8 @@ typedef struct mla_attend_row {
 } mla_attend_row;
 
 MLA_DEV mla_attend_row mla_row_of(const mla_attend_args &a, int token) {
-  mla_attend_row r = {mla_request_of(a, token), 0, 0, 0};
+  mla_attend_row r = {mla_request_at(a.start, a.start_step, a.requests, token),
+                      0, 0, 0};
   if (r.request < 0) return r;
   r.first = a.start[r.request * a.start_step];
   int queries = a.start[(r.request + 1) * a.start_step] - r.first;
@@ -91,51 +80,46 @@ typedef struct mla_attend_rows {
   int width;
 } mla_attend_rows;
 
-/* Column d of key (or value) j, wherever it lies. */
+/* A row of key (or value) j, wherever it lies, by one wave. */
 template <int DT>
-MLA_DEV float mla_key_at(const mla_attend_args &a, const mla_attend_row &r,
-                         const mla_attend_rows &x, const mla_entry &e, int j,
-                         int d) {
-  if (j < r.context) {
-    int64_t id = a.table[r.request * a.table_row + j / a.block_size];
-    int64_t offset = j % a.block_size;
-    if (e.scaled)
-      return mla_entry_value(e, mla_entry_at(e, x.base, id, offset, x.head), d,
-                             a.compute);
-    return mla_elem<DT>::load(
-        x.base, id * x.block + offset * x.row + x.head * x.head_step + d);
+MLA_DEV void mla_load_key(const mla_attend_args &a, const mla_attend_row &r,
+                          const mla_attend_rows &x, const mla_entry &e, int j,
+                          float *to) {
+  if (j >= r.context) {
+    const int64_t t = r.first + (j - r.context);
+    for (int d = MLA_LANE; d < x.width; d += MLA_WAVE)
+      to[d] = d < a.latent
+                  ? mla_elem<DT>::load(a.new_c, t * a.new_c_row + d)
+                  : mla_elem<DT>::load(a.new_r, t * a.new_r_row + d - a.latent);
+    return;
   }
-  int64_t t = r.first + (j - r.context);
-  if (d < a.latent) return mla_elem<DT>::load(a.new_c, t * a.new_c_row + d);
-  return mla_elem<DT>::load(a.new_r, t * a.new_r_row + d - a.latent);
+  const int64_t id = a.table[r.request * a.table_row + j / a.block_size];
+  const int64_t offset = j % a.block_size;
+  if (e.scaled) {
+    const mla_entry_place p = mla_entry_at(e, x.base, id, offset, x.head);
+    for (int d = MLA_LANE; d < x.width; d += MLA_WAVE)
+      to[d] = mla_entry_value(e, p, d, a.compute);
+    return;
+  }
+  const int64_t at = id * x.block + offset * x.row + x.head * x.head_step;
+  for (int d = MLA_LANE; d < x.width; d += MLA_WAVE)
+    to[d] = mla_elem<DT>::load(x.base, at + d);
 }
 
+/* A tile by all waves of a block, a key each at a time. */
 template <int DT>
 MLA_DEV void mla_load_tile(const mla_attend_args &a, const mla_attend_row &r,
                            const mla_attend_rows &x, const mla_entry &e, int j0,
-                           int n, float *to) {
-  for (int i = MLA_TID; i < n * x.width; i += MLA_ATTEND_THREADS)
-    to[i] = mla_key_at<DT>(a, r, x, e, j0 + i / x.width, i % x.width);
-}
-
-/* Scores of a tile for one wave's row, tile at most the wave's width. */
-MLA_DEV float mla_tile_scores(const mla_attend_args &a, const float *q,
-                              const float *k, int n) {
-  float mine = MLA_NEG_INF;
-  for (int j = 0; j < n; j++) {
-    float s = 0;
-    for (int d = MLA_LANE; d < a.dk; d += MLA_WAVE) s += q[d] * k[j * a.dk + d];
-    s = mla_wave_sum(s) * a.scale;
-    if (a.cap > 0) s = a.cap * tanhf(s / a.cap);
-    if (MLA_LANE == j) mine = s;
-  }
-  return mine;
+                           int n, float *to, int step) {
+  const int waves = MLA_ATTEND_THREADS / MLA_WAVE;
+  for (int j = MLA_WAVE_ID; j < n; j += waves)
+    mla_load_key<DT>(a, r, x, e, j0 + j, to + j * step);
 }
 
 /*
  * Grid: x token, y kv head x head group, z split. Shared: q of the block's
- * waves, a tile of keys and, with v_cache, a tile of values. C: columns of
- * dv a lane holds.
+ * waves, their p, a tile of keys and, with v_cache, a tile of values. C:
+ * columns of dv a lane holds.
  */
 template <int DT, int C>
 MLA_KERNEL mla_attend_partial(mla_attend_args a) {
@@ -148,10 +132,11 @@ MLA_KERNEL mla_attend_partial(mla_attend_args a) {
   const int head = kv_head * group + in_group;
   const int local = (int)blockIdx.x, token = a.token0 + local;
   const int split = (int)blockIdx.z;
+  const int step = MLA_TILE_STEP(a.dk);
   float *q = shared + MLA_WAVE_ID * a.dk;
-  float *k_tile = shared + waves * a.dk;
-  float *v_tile = a.v_cache ? k_tile + a.tile * a.dk : k_tile;
-  const int v_width = a.v_cache ? a.dv : a.dk;
+  float *p = shared + waves * a.dk + MLA_WAVE_ID * MLA_TILE_KEYS;
+  float *k_tile = shared + waves * (a.dk + MLA_TILE_KEYS);
+  float *v_tile = a.v_cache ? k_tile + a.tile * step : k_tile;
   const mla_attend_rows k_rows = {a.cache, a.k_block, a.k_row,
                                   kv_head, a.k_head,  a.dk};
   const mla_attend_rows v_rows = {a.v_cache, a.v_block, a.v_row,
@@ -160,51 +145,28 @@ MLA_KERNEL mla_attend_partial(mla_attend_args a) {
   if (r.request < 0) return;
   const int per = mla_split_keys(r.visible, a.splits);
   const int lo = split * per;
-  const int hi = lo + per < r.visible ? lo + per : r.visible;
-  if (in_group < group)
-    for (int d = MLA_LANE; d < a.dk; d += MLA_WAVE)
-      q[d] =
-          mla_load_any(a.q, a.q_dtype, token * a.q_token + head * a.q_head + d);
-  else
-    for (int d = MLA_LANE; d < a.dk; d += MLA_WAVE) q[d] = 0;
-  float acc[C], top = MLA_NEG_INF, total = 0;
-  for (int c = 0; c < C; c++) acc[c] = 0;
+  const int hi = r.visible - lo < per ? r.visible : lo + per;
+  const int has_row = in_group < group; /* else it only loads keys */
+  for (int d = MLA_LANE; has_row && d < a.dk; d += MLA_WAVE)
+    q[d] =
+        mla_load_any(a.q, a.q_dtype, token * a.q_token + head * a.q_head + d);
+  mla_tile x = {q,    k_tile, v_tile, p,       step, a.v_cache ? a.dv : step,
+                a.dk, a.dv,   0,      a.scale, a.cap};
+  mla_row_sums<C> sums;
+  mla_row_begin(&sums);
   for (int j0 = lo; j0 < hi; j0 += a.tile) {
-    const int n = hi - j0 < a.tile ? hi - j0 : a.tile;
+    x.n = hi - j0 < a.tile ? hi - j0 : a.tile;
     MLA_BARRIER();
-    mla_load_tile<DT>(a, r, k_rows, a.k_entry, j0, n, k_tile);
-    if (a.v_cache) mla_load_tile<DT>(a, r, v_rows, a.v_entry, j0, n, v_tile);
+    mla_load_tile<DT>(a, r, k_rows, a.k_entry, j0, x.n, k_tile, step);
+    if (a.v_cache)
+      mla_load_tile<DT>(a, r, v_rows, a.v_entry, j0, x.n, v_tile, a.dv);
     MLA_BARRIER();
-    const float s = mla_tile_scores(a, q, k_tile, n);
-    const float tile_top = mla_wave_max(s);
-    const float new_top = fmaxf(top, tile_top);
-    /* All -inf so far (a score of -inf is lawful): nothing to add yet. */
-    const float base = new_top == MLA_NEG_INF ? 0.0f : new_top;
-    const float p = MLA_LANE < n ? expf(s - base) : 0.0f;
-    const float keep = expf(top - base);
-    total = total * keep + mla_wave_sum(p);
-    /* A tile's sum first: additions to acc stay few. */
-    float sum[C];
-    for (int c = 0; c < C; c++) sum[c] = 0;
-    for (int j = 0; j < n; j++) {
-      const float pj = MLA_SHFL(p, j);
-      const float *v = v_tile + j * v_width;
-      for (int c = 0; c < C; c++) {
-        const int d = c * MLA_WAVE + MLA_LANE;
-        if (d < a.dv) sum[c] += pj * v[d];
-      }
-    }
-    for (int c = 0; c < C; c++) acc[c] = acc[c] * keep + sum[c];
-    top = new_top;
+    if (has_row) mla_row_add(x, MLA_LANE % MLA_TILE_KEYS < x.n, &sums);
   }
-  if (in_group >= group) return;
+  if (!has_row) return;
   const int64_t row = ((int64_t)local * a.heads + head) * a.splits + split;
-  const int empty = lo >= hi;
-  for (int c = 0; c < C; c++) {
-    const int d = c * MLA_WAVE + MLA_LANE;
-    if (d < a.dv) a.part_out[row * a.dv + d] = empty ? 0.0f : acc[c] / total;
-  }
-  if (MLA_LANE == 0) a.part_lse[row] = empty ? MLA_NEG_INF : top + logf(total);
+  mla_row_store(sums, lo >= hi, a.dv, a.part_out + row * a.dv,
+                a.part_lse + row);
 }
 
 #endif

@@ -6,6 +6,7 @@
 #define MLA_GPU_KV_H
 
 #include "gpu_entry.h"
+#include "gpu_request.h"
 
 enum { MLA_KV_THREADS = 256 };
 
@@ -101,24 +102,10 @@ MLA_KERNEL mla_kv_write_entries(mla_kv_args a) {
     p.scales[i] = 0;
 }
 
-/* The request of gathered token t: cu[b] <= t < cu[b + 1]; -1 past all. */
-MLA_DEV int mla_gather_request(const mla_kv_args &a, int64_t t) {
-  int lo = 0, hi = a.requests;
-  if (t >= a.cu[a.requests * a.cu_step]) return -1;
-  while (hi - lo > 1) {
-    int mid = (lo + hi) / 2;
-    if (a.cu[mid * a.cu_step] <= t)
-      lo = mid;
-    else
-      hi = mid;
-  }
-  return lo;
-}
-
 /* Grid: x row of dst. */
 MLA_KERNEL mla_kv_read_rows(mla_kv_args a) {
   const int64_t t = blockIdx.x;
-  const int b = mla_gather_request(a, t);
+  const int b = mla_request_at(a.cu, a.cu_step, a.requests, t);
   if (b < 0) return;
   int64_t j = t - a.cu[b * a.cu_step];
   if (a.starts) j += a.starts[b * a.starts_step];

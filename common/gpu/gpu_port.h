@@ -35,17 +35,28 @@
 #else
 #define MLA_WAVE 64
 #endif
+#define MLA_BOUNDS 256
 #define MLA_SHFL_XOR(v, m) __shfl_xor(v, m)
 #define MLA_SHFL(v, lane) __shfl(v, lane)
+/* Lanes of a wave see what the others wrote: they run in step, so this holds
+   the compiler to the order. */
+#define MLA_WAVE_SYNC()                                    \
+  do {                                                     \
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "wavefront"); \
+    __builtin_amdgcn_wave_barrier();                       \
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "wavefront"); \
+  } while (0)
 #else
 #define MLA_LEAST_WAVE 32 /* of the devices that this is compiled for */
 #define MLA_WAVE 32
+#define MLA_BOUNDS 256, 2 /* left alone, nvcc spills for the sake of four */
 #define MLA_SHFL_XOR(v, m) __shfl_xor_sync(0xffffffffu, v, m)
 #define MLA_SHFL(v, lane) __shfl_sync(0xffffffffu, v, lane)
+#define MLA_WAVE_SYNC() __syncwarp()
 #endif
 
 /* Of at most 256 threads a block: registers are shared out by that. */
-#define MLA_KERNEL static __global__ __launch_bounds__(256) void
+#define MLA_KERNEL static __global__ __launch_bounds__(MLA_BOUNDS) void
 #define MLA_DEV static __device__ __forceinline__
 /* A matrix in shared memory; one without bounds, sized by the launch. */
 #define MLA_SHARED_TILE(type, name, rows, columns) \

@@ -41,6 +41,7 @@ MLA_KERNEL mla_product_tile(mla_product_args p) {
   int64_t rows = p.m;
   if (p.limit && *p.limit - p.limit_base < rows) rows = *p.limit - p.limit_base;
   const int tm = MLA_TID / 16 * 4, tn = MLA_TID % 16 * 4;
+  const int has_outputs = m0 + tm < rows && n0 + tn < p.n;
   float sum[4][4] = {}, total[4][4] = {};
   for (int64_t k0 = 0; k0 < p.k; k0 += MLA_PRODUCT_K) {
     for (int i = MLA_TID; i < MLA_PRODUCT_K * MLA_PRODUCT_TILE;
@@ -55,7 +56,7 @@ MLA_KERNEL mla_product_tile(mla_product_args p) {
           p.w_offset + batch * p.w_batch + (n0 + r) * p.w_n + k * p.w_k);
     }
     MLA_BARRIER();
-    for (int kk = 0; kk < MLA_PRODUCT_K; kk++)
+    for (int kk = 0; has_outputs && kk < MLA_PRODUCT_K; kk++)
       for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++)
           sum[i][j] += a_tile[kk][tm + i] * w_tile[kk][tn + j];

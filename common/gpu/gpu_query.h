@@ -6,7 +6,9 @@
 
 #include <stdio.h>
 
-#include "gpu_run_attend.h"
+#include "gpu_run_index.h"
+#include "gpu_run_sparse.h"
+#include "gpu_run_widen.h"
 
 static int mla_gpu_real(int dtype) {
   return dtype == MLA_F32 || dtype == MLA_F16 || dtype == MLA_BF16;
@@ -15,6 +17,7 @@ static int mla_gpu_real(int dtype) {
 static int mla_gpu_uses_cache(const mla_problem *p) {
   return p->op == MLA_OP_KV_WRITE || p->op == MLA_OP_KV_READ ||
          p->op == MLA_OP_KV_COPY || p->op == MLA_OP_DECODE ||
+         p->op == MLA_OP_INDEX ||
          (p->op == MLA_OP_PREFILL && (p->flags & MLA_CONTEXT));
 }
 
@@ -39,13 +42,15 @@ static const char *mla_gpu_why_not_types(const mla_problem *p) {
                       p->op == MLA_OP_V_EXPAND || p->op == MLA_OP_PREFILL ||
                       p->op == MLA_OP_MATMUL;
   const int queries = p->op != MLA_OP_KV_READ && p->op != MLA_OP_KV_COPY &&
-                      p->op != MLA_OP_ABSORB;
-  const int outputs = p->op != MLA_OP_KV_WRITE && p->op != MLA_OP_KV_COPY;
+                      p->op != MLA_OP_ABSORB && p->op != MLA_OP_MAP_INDICES;
+  const int outputs = p->op != MLA_OP_KV_WRITE && p->op != MLA_OP_KV_COPY &&
+                      p->op != MLA_OP_INDEX && p->op != MLA_OP_MAP_INDICES;
   if (queries && !mla_gpu_real(p->q_dtype))
     return "q_dtype: f32, f16 and bf16 only";
   if (outputs && !mla_gpu_real(p->out_dtype))
     return "out_dtype: f32, f16 and bf16 only";
-  if (weights && !mla_gpu_real(p->weight_dtype))
+  if (weights && !(p->flags & MLA_BLOCK_SCALED) &&
+      !mla_gpu_real(p->weight_dtype))
     return "weight_dtype: f32, f16 and bf16 only";
   if (!mla_gpu_uses_cache(p)) return NULL;
   return mla_gpu_why_not_cache(p);
@@ -55,8 +60,11 @@ static const char *mla_gpu_why_not(const mla_problem *p) {
   if (p->window) return "window: no sliding window";
   if (p->flags & (MLA_ALIBI | MLA_OUTPUT_SCALE))
     return "flags: neither ALiBi nor an output scale";
-  if (p->flags & (MLA_SPARSE | MLA_BLOCK_SCALED) || p->op > MLA_OP_MATMUL)
-    return "flags: neither sparse attention nor scaled weights";
+  if (p->op > MLA_OP_MAP_INDICES) return "op: unknown";
+  if (p->flags & MLA_SPARSE && p->flags & MLA_SEPARATE_V)
+    return "flags: no lists of slots for K and V apart";
+  if (p->flags & MLA_SPARSE && mla_gpu_most_keys(p, NULL) > INT32_MAX)
+    return "topk: with extra_topk at most 2^31 - 1";
   const char *types = mla_gpu_why_not_types(p);
   if (types) return types;
   if (p->op == MLA_OP_DECODE &&
@@ -69,9 +77,12 @@ static const char *mla_gpu_why_not(const mla_problem *p) {
 }
 
 static uint64_t mla_gpu_workspace(const mla_problem *p, const mla_limits *l) {
-  if (p->op != MLA_OP_DECODE && p->op != MLA_OP_PREFILL) return 0;
-  return (uint64_t)(mla_gpu_slice(p, l) * mla_gpu_token_floats(p, l)) *
-         sizeof(float);
+  int64_t floats = 0;
+  if (p->op == MLA_OP_DECODE || p->op == MLA_OP_PREFILL)
+    floats = mla_gpu_slice(p, l) * mla_gpu_token_floats(p, l);
+  if (p->op == MLA_OP_INDEX) floats = mla_gpu_index_floats(p, l);
+  if (p->op == MLA_OP_ABSORB) floats = mla_gpu_widen_floats(p);
+  return (uint64_t)floats * sizeof(float);
 }
 
 static mla_status mla_gpu_query(mla_handle *handle, const mla_problem *problem,

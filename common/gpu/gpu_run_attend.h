@@ -16,8 +16,16 @@
 /* The most f32 a slice's partial results may take: 1 GiB. */
 static const int64_t MLA_GPU_PARTIAL_FLOATS = (int64_t)1 << 28;
 
-static inline int64_t mla_gpu_splits(const mla_limits *l) {
-  int64_t n = (l->max_seq_len + 511) / 512;
+/* The most keys of a row: listed, or all. */
+static inline int64_t mla_gpu_most_keys(const mla_problem *p,
+                                        const mla_limits *l) {
+  if (!(p->flags & MLA_SPARSE)) return l->max_seq_len;
+  return p->topk + (p->flags & MLA_EXTRA_CACHE ? (int64_t)p->extra_topk : 0);
+}
+
+static inline int64_t mla_gpu_splits(const mla_problem *p,
+                                     const mla_limits *l) {
+  int64_t n = (mla_gpu_most_keys(p, l) + 511) / 512;
   if (n > MLA_ATTEND_MAX_SPLITS) n = MLA_ATTEND_MAX_SPLITS;
   return n < 1 ? 1 : n;
 }
@@ -28,7 +36,7 @@ static inline int64_t mla_gpu_token_floats(const mla_problem *p,
   int64_t h = p->num_heads, latent = p->kv_lora_rank;
   int prefill = p->op == MLA_OP_PREFILL;
   int64_t dv = prefill ? latent : mla_problem_v_dim(p);
-  int64_t floats = h * mla_gpu_splits(l) * (dv + 1);
+  int64_t floats = h * mla_gpu_splits(p, l) * (dv + 1);
   if (prefill) floats += h * (2 * latent + p->qk_rope_head_dim + 1);
   return floats;
 }
@@ -74,18 +82,18 @@ static inline mla_attend_args mla_gpu_attend_args(const mla_gpu_call *c) {
   a.causal = (p->flags & MLA_CAUSAL) != 0;
   a.scale = (float)p->scale;
   a.cap = (float)p->logits_soft_cap;
-  a.splits = (int)mla_gpu_splits(&c->plan->limits);
+  a.splits = (int)mla_gpu_splits(p, &c->plan->limits);
   return a;
 }
 
 /* Keys a tile holds: what fits beside the queries in shared memory. */
-static inline int mla_gpu_tile(const mla_attend_args *a, int *bytes) {
+static inline int mla_gpu_tile(int dk, int dv_apart, int *bytes) {
   const int waves = MLA_ATTEND_THREADS / MLA_LEAST_WAVE;
   const int limit = 60 << 10;
-  const int row = (a->dk + (a->v_cache ? a->dv : 0)) * (int)sizeof(float);
-  const int fixed = waves * a->dk * (int)sizeof(float);
+  const int row = (MLA_TILE_STEP(dk) + dv_apart) * (int)sizeof(float);
+  const int fixed = waves * (dk + MLA_TILE_KEYS) * (int)sizeof(float);
   int tile = (limit - fixed) / row;
-  if (tile > 16) tile = 16;
+  if (tile > MLA_TILE_KEYS) tile = MLA_TILE_KEYS;
   if (tile < 1) tile = 1;
   *bytes = fixed + tile * row;
   return tile;
@@ -96,7 +104,7 @@ static mla_status mla_gpu_attend_launch(const mla_gpu_call *c,
                                         mla_attend_args a, int tokens) {
   int bytes, waves = MLA_ATTEND_THREADS / c->plan->handle->wave;
   int group = a.heads / a.kv_heads;
-  a.tile = mla_gpu_tile(&a, &bytes);
+  a.tile = mla_gpu_tile(a.dk, a.v_cache ? a.dv : 0, &bytes);
   mla_status st =
       mla_gpu_check(c->err,
                     MLA_RT(FuncSetAttribute)(

@@ -14,13 +14,18 @@ static mla_status mla_gpu_dispatch(const mla_gpu_call *c) {
     case MLA_OP_KV_WRITE: return mla_gpu_kv_write(c);
     case MLA_OP_KV_READ: return mla_gpu_kv_read(c);
     case MLA_OP_KV_COPY: return mla_gpu_kv_copy(c);
-    case MLA_OP_ABSORB: return mla_gpu_absorb(c);
+    case MLA_OP_ABSORB:
+      return c->p->flags & MLA_BLOCK_SCALED ? mla_gpu_absorb_scaled(c)
+                                            : mla_gpu_absorb(c);
     case MLA_OP_Q_ABSORB: return mla_gpu_q_absorb(c);
     case MLA_OP_V_EXPAND: return mla_gpu_v_expand(c);
-    case MLA_OP_DECODE: return mla_gpu_decode(c);
+    case MLA_OP_DECODE:
+      return c->p->flags & MLA_SPARSE ? mla_gpu_sparse(c) : mla_gpu_decode(c);
     case MLA_OP_PREFILL: return mla_gpu_prefill(c);
     case MLA_OP_MERGE: return mla_gpu_merge_op(c);
     case MLA_OP_MATMUL: return mla_gpu_matmul(c);
+    case MLA_OP_INDEX: return mla_gpu_index(c);
+    case MLA_OP_MAP_INDICES: return mla_gpu_map_indices(c);
     default: break;
   }
   return mla_fail(c->err, MLA_UNSUPPORTED, "op", "op %d is unknown", c->p->op);

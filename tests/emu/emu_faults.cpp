@@ -129,6 +129,34 @@ MLA_KERNEL across_waves(float *out, int faulty) {
   FAULT(across_waves)
 }
 
+/* Read by all and again by all, then written: not before they have met. */
+MLA_KERNEL known_to_all(float *out, int faulty) {
+  MLA_SHARED_TILE(float, kept, 1, LANES);
+  float sum = 0;
+  kept[0][MLA_TID] = 1;
+  MLA_BARRIER();
+  for (int i = 0; i < 3 * LANES; i++) sum += kept[0][i % LANES];
+  if (!faulty) MLA_BARRIER();
+  kept[0][MLA_TID] = sum;
+  FAULT(known_to_all)
+  MLA_BARRIER();
+  out[MLA_TID] = kept[0][LANES - 1 - MLA_TID];
+}
+
+/* The same within a wave, which goes on to read what was written. */
+MLA_KERNEL known_to_wave(float *out, int faulty) {
+  MLA_SHARED_TILE(float, kept, 1, LANES);
+  float *own = &kept[0][MLA_WAVE_ID * MLA_WAVE], sum = 0;
+  own[MLA_LANE] = 1;
+  MLA_BARRIER();
+  for (int i = 0; i < 3 * MLA_WAVE; i++) sum += own[i % MLA_WAVE];
+  MLA_WAVE_SYNC();
+  own[MLA_LANE] = sum;
+  if (!faulty) MLA_WAVE_SYNC();
+  out[MLA_TID] = own[MLA_LANE ^ 1];
+  FAULT(known_to_wave)
+}
+
 /* Matrix instructions are of waves of 64; the right twin has none in others. */
 MLA_KERNEL half_a_product(float *out, int faulty) {
   const mla_u32x2 ones = {0x3f803f80, 0x3f803f80};
@@ -188,6 +216,10 @@ static const struct fault faults[] = {
      "no barrier between"},
     {"a matrix instruction in divergent code", "FAULT(half_a_product)",
      half_a_product, "wave"},
+    {"writing what all have read", "FAULT(known_to_all)", known_to_all,
+     "no barrier between"},
+    {"reading what the wave knew before", "FAULT(known_to_wave)", known_to_wave,
+     "no barrier between"},
     {"a wave synchronisation for a barrier", "FAULT(across_waves)",
      across_waves, "no barrier between"},
 };

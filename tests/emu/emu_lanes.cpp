@@ -36,6 +36,7 @@ struct wave {
   int first, count;
   uint32_t meetings; /* operations done: which of two payloads is current */
   uint32_t epoch;    /* synchronisations of memory */
+  uint16_t tag;      /* of this epoch */
   emu_payload payload[2][EMU_MAX_WAVE];
 };
 
@@ -43,6 +44,7 @@ lane lanes[EMU_MAX_LANES];
 wave waves[EMU_MAX_LANES / 32];
 int lane_count, wave_count, wave_width = 64;
 uint32_t block_epoch;
+uint16_t block_tag, tags_given;
 emu_index block_index;
 emu_fiber scheduler;
 lane *now;
@@ -62,6 +64,23 @@ uint32_t draw() {
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
   return (uint32_t)(z >> 32);
+}
+
+/* When they are used up, all that are in use change. */
+uint16_t new_tag() {
+  if (tags_given < UINT16_MAX) return ++tags_given;
+  emu_forget_known();
+  tags_given = 0;
+  block_tag = ++tags_given;
+  for (int i = 0; i < wave_count; i++) waves[i].tag = ++tags_given;
+  return ++tags_given;
+}
+
+/* The block has met: what is known of its memory is so no longer. */
+void begin_epoch() {
+  block_epoch++;
+  block_tag = new_tag();
+  for (int i = 0; i < wave_count; i++) waves[i].tag = new_tag();
 }
 
 int number(const lane &l) {
@@ -127,7 +146,11 @@ void run_lane(const wave &w, lane &l) {
   const int n = number(l);
   emu_current = {(uint64_t)block_epoch << 32 |
                      (uint64_t)(w.epoch & 0xffff) << 16 | (uint64_t)n << 4,
-                 n, (int)(&w - waves), true};
+                 block_tag,
+                 w.tag,
+                 n,
+                 (int)(&w - waves),
+                 true};
   emu_fiber_switch(&scheduler, &l.fiber);
   emu_current.running = false;
 }
@@ -156,7 +179,10 @@ bool meet_in_wave(wave &w) {
     return false;
   }
   w.meetings++;
-  if (first.at.kind[0] == '=') w.epoch++; /* see emu_wave_sync() */
+  if (first.at.kind[0] == '=') { /* see emu_wave_sync() */
+    w.epoch++;
+    w.tag = new_tag();
+  }
   for (int i = 0; i < w.count; i++) lanes[w.first + i].state = READY;
   return true;
 }
@@ -173,7 +199,7 @@ bool meet_in_block() {
     fail_between("barrier in divergent code", *waiting, lanes[i]);
     return false;
   }
-  block_epoch++;
+  begin_epoch();
   for (int i = 0; i < lane_count; i++) lanes[i].state = READY;
   return true;
 }
@@ -204,7 +230,7 @@ void run_block() {
 
 void start_block(const emu_kernel &k, const emu_index &at) {
   block_index = at;
-  block_epoch++;
+  begin_epoch();
   for (int i = 0; i < lane_count; i++) {
     lanes[i].state = READY;
     emu_fiber_start(&lanes[i].fiber, stacks + (size_t)i * STACK, STACK,
@@ -257,9 +283,12 @@ const emu_payload *exchange(const void *give, size_t bytes, const site &s) {
 }  // namespace
 
 emu_moment emu_current;
+emu_own_memory emu_own;
+int emu_wave_shift = 6;
 
 void emu_configure(int width, uint64_t seed) {
   wave_width = width;
+  emu_wave_shift = width == 64 ? 6 : 5;
   random_state = seed;
 }
 
@@ -272,9 +301,13 @@ bool emu_run(const emu_kernel &k) {
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) abort();
     stacks = static_cast<unsigned char *>(p);
+    emu_own.stacks = reinterpret_cast<uintptr_t>(p);
+    emu_own.stacks_bytes = STACK * EMU_MAX_LANES;
   }
   if (!lawful(k)) return false;
   shape_block(k);
+  emu_own.args = reinterpret_cast<uintptr_t>(k.args);
+  emu_own.args_bytes = k.args_bytes;
   /* Blocks too run in an order of their own: from somewhere, round. */
   const uint64_t all = (uint64_t)k.grid.x * k.grid.y * k.grid.z;
   const uint64_t start = draw() % all;
@@ -344,15 +377,6 @@ void emu_stop(const char *format, ...) {
   abort(); /* nobody goes on after a failure */
 }
 
-int emu_wave_of(int n) {
-  return n / wave_width;
-}
 int emu_lanes_of_wave() {
   return own_wave().count;
-}
-bool emu_is_private(const void *at) {
-  const unsigned char *p = static_cast<const unsigned char *>(at);
-  const unsigned char *args = static_cast<const unsigned char *>(running->args);
-  return (p >= stacks && p < stacks + STACK * EMU_MAX_LANES) ||
-         (p >= args && p < args + running->args_bytes);
 }

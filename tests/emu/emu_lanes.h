@@ -71,16 +71,28 @@ const emu_payload *emu_gather(const void *give, size_t bytes, const char *kind,
 [[noreturn]] void emu_stop(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 /* The lane that runs, and when: epochs of block and wave, then the lane, as
-   emu_watch.cpp keeps them. */
+   emu_watch.cpp keeps them; and numbers of those epochs that no other has. */
 struct emu_moment {
   uint64_t stamp;
+  uint16_t block_tag, wave_tag;
   int lane, wave;
   bool running;
 };
 extern emu_moment emu_current;
-int emu_wave_of(int lane);
+extern int emu_wave_shift; /* log2 of a wave's width */
+inline int emu_wave_of(int lane) {
+  return lane >> emu_wave_shift;
+}
 int emu_lanes_of_wave(); /* fewer than its width in a block's last */
-/* A stack of a lane, or the arguments of the kernel. */
-bool emu_is_private(const void *at);
+/* The lanes' stacks, and the arguments of the kernel. */
+struct emu_own_memory {
+  uintptr_t stacks, stacks_bytes, args, args_bytes;
+};
+extern emu_own_memory emu_own;
+inline bool emu_is_private(const void *at) {
+  const uintptr_t p = reinterpret_cast<uintptr_t>(at);
+  return p - emu_own.stacks < emu_own.stacks_bytes ||
+         p - emu_own.args < emu_own.args_bytes;
+}
 
 #endif

@@ -45,6 +45,10 @@ struct cell {
 enum { SEVERAL_OF_WAVE = 0x400, SEVERAL = 0x7ff };
 
 cell cells[ARENA / 4];
+/* Of each four bytes: a lane for which it equals one of emu_current's two tags
+   may read them, and nothing new is known then. Two bytes, not the sixteen
+   of a cell: most reads are such, and end there. */
+uint16_t known[ARENA / 4];
 /* The code that did it, from the module's start; not of every read. */
 struct origin {
   uint32_t write, read;
@@ -145,7 +149,7 @@ void stop_race(size_t at, bool with_write, bool write, const void *pc) {
 
 /* Whether what s tells of may meet an access by this lane unordered: another
    lane, the same bytes, and neither block nor wave have met since. */
-bool conflicts(stamp s, unsigned mask) {
+inline bool conflicts(stamp s, unsigned mask) {
   const emu_moment &m = emu_current;
   if (block_epoch_of(s) != block_epoch_of(m.stamp) || !(s & mask)) return false;
   const int lane = lane_of(s);
@@ -167,12 +171,25 @@ stamp joined(stamp before, unsigned mask) {
   return (m.stamp & ~(stamp)0xffff) | who << 4 | (before & 0xf) | mask;
 }
 
+/* What every lane of the wave, or of the block, may read from here on without
+   our looking: nobody has written since they met, and several of them are
+   known to have read. */
+uint16_t tag_for(const cell &c) {
+  const emu_moment &m = emu_current;
+  if (block_epoch_of(c.write ^ m.stamp) == 0 || (c.read & 0xf) != 0xf) return 0;
+  const int lane = lane_of(c.read);
+  return lane == SEVERAL                    ? m.block_tag
+         : lane == SEVERAL_OF_WAVE + m.wave ? m.wave_tag
+                                            : 0;
+}
+
 void read_word(size_t at, unsigned mask, const void *pc) {
   cell &c = cells[at / 4];
   if (conflicts(c.write, mask)) stop_race(at, true, false, pc);
   origins[at / 4].read = code_offset(pc);
   c.read =
       conflicts(c.read, 0xf) ? joined(c.read, mask) : emu_current.stamp | mask;
+  known[at / 4] = tag_for(c);
 }
 
 void write_word(size_t at, unsigned mask, const void *pc) {
@@ -180,17 +197,13 @@ void write_word(size_t at, unsigned mask, const void *pc) {
   if (conflicts(c.write, mask)) stop_race(at, true, true, pc);
   if (conflicts(c.read, mask)) stop_race(at, false, true, pc);
   c.write = emu_current.stamp | mask;
+  known[at / 4] = 0;
   origins[at / 4].write = code_offset(pc);
 }
 
-/* Nothing new: nobody has written since the lanes met, and this lane or
-   several are known to have read. */
-inline bool is_read_again(const cell &c, unsigned mask) {
-  const stamp differs = c.read ^ emu_current.stamp;
-  return block_epoch_of(c.write ^ emu_current.stamp) != 0 &&
-         (c.read & mask) == mask &&
-         (differs >> 4 == 0 ||
-          (block_epoch_of(differs) == 0 && lane_of(c.read) == SEVERAL));
+bool is_known(size_t at) {
+  const uint16_t tag = known[at / 4];
+  return tag == emu_current.block_tag || tag == emu_current.wave_tag;
 }
 
 inline void touch_shared(size_t at, size_t size, bool write, const void *pc) {
@@ -202,24 +215,14 @@ inline void touch_shared(size_t at, size_t size, bool write, const void *pc) {
     const unsigned mask = ((1u << n) - 1) << in_word;
     if (write)
       write_word(at, mask, pc);
-    else if (!is_read_again(cells[at / 4], mask))
+    else if (!is_known(at))
       read_word(at, mask, pc);
     at += n;
   }
 }
 
-inline void touch(const void *address, size_t size, bool write,
+void touch_memory(const void *address, size_t size, bool write,
                   const void *pc) {
-  if (!emu_current.running) return;
-  const size_t at = (size_t)(reinterpret_cast<uintptr_t>(address) -
-                             reinterpret_cast<uintptr_t>(arena));
-  if (at < ARENA) {
-    /* What was read since the lanes met lies in a tile of this block. */
-    const bool is_word = !write && size == 4 && at % 4 == 0;
-    if (!is_word || !is_read_again(cells[at / 4], 0xf))
-      touch_shared(at, size, write, pc);
-    return;
-  }
   if (emu_is_private(address) || emu_is_device_memory(address, size)) return;
   const uintptr_t a = reinterpret_cast<uintptr_t>(address);
   if (!write && a >= module.begin && a < module.end) return; /* constants */
@@ -230,7 +233,24 @@ inline void touch(const void *address, size_t size, bool write,
       emu_where(pc, NULL, 0).c_str());
 }
 
+inline void touch(const void *address, size_t size, bool write,
+                  const void *pc) {
+  const size_t at = (size_t)(reinterpret_cast<uintptr_t>(address) -
+                             reinterpret_cast<uintptr_t>(arena));
+  /* What is known to be read lies in a tile of this block. */
+  if (at < ARENA && !write && size == 4 && at % 4 == 0 && is_known(at)) return;
+  if (!emu_current.running) return;
+  if (at < ARENA)
+    touch_shared(at, size, write, pc);
+  else
+    touch_memory(address, size, write, pc);
+}
+
 }  // namespace
+
+void emu_forget_known() {
+  memset(known, 0, sizeof known);
+}
 
 void emu_shared_begin(size_t dynamic_bytes) {
   if (!module.end) dl_iterate_phdr(look_for_module, NULL);

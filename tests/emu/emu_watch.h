@@ -8,5 +8,7 @@
 
 /* A new block: its dynamic part, filled with NaN; no tiles yet. */
 void emu_shared_begin(size_t dynamic_bytes);
+/* Tags of emu_moment are given anew from 1 on. */
+void emu_forget_known();
 
 #endif
