@@ -43,11 +43,13 @@ int info_matrix(const char *backend) {
   for (int row = 0; support_row(row); row++) {
     printf("| %s |", support_row(row));
     for (int i = 0; i < count; i++) {
-      support_list(devices[i], row, cell, sizeof cell);
+      support_brief(devices[i], row, cell, sizeof cell);
       printf(" %s |", cell);
     }
     printf("\n");
   }
+  support_legend(cell, sizeof cell);
+  printf("\n%s\n", cell);
   for (int i = 0; i < count; i++) mla_close(devices[i]);
   return EXIT_SATISFIED;
 }

@@ -78,6 +78,64 @@ support_answer support_ask(mla_device *device, int row, int32_t format,
   return SUPPORT_NO;
 }
 
+/* Formats that are mostly served together, so that a table can be read. */
+static const struct {
+  const char *name;
+  int32_t format[4];
+} groups[] = {
+    {"plain", {MLA_CACHE_F32, MLA_CACHE_F16, MLA_CACHE_BF16}},
+    {"fp8", {MLA_CACHE_FP8_E4M3, MLA_CACHE_FP8_E4M3FNUZ, MLA_CACHE_FP8_E5M2}},
+    {"packed", {MLA_CACHE_FP8_DS_MLA, MLA_CACHE_FP8_584}},
+    {"inline",
+     {MLA_CACHE_FP8_TOKEN, MLA_CACHE_INT8_TOKEN, MLA_CACHE_INT4_TOKEN}},
+};
+#define GROUPS (sizeof groups / sizeof groups[0])
+
+static void put_word(char *text, size_t size, const char *word) {
+  size_t used = strcmp(text, "-") == 0 ? 0 : strlen(text);
+  snprintf(text + used, size - used, "%s%s", used ? ", " : "", word);
+}
+
+/* The group that begins with a format and is in the set as a whole. */
+static const char *whole_group(uint64_t set, int32_t first, uint64_t *bits) {
+  for (size_t g = 0; g < GROUPS; g++) {
+    *bits = 0;
+    for (int i = 0; i < 4 && groups[g].format[i]; i++)
+      *bits |= UINT64_C(1) << groups[g].format[i];
+    if (groups[g].format[0] == first && (set & *bits) == *bits)
+      return groups[g].name;
+  }
+  return NULL;
+}
+
+void support_brief(mla_device *device, int row, char *text, size_t size) {
+  uint64_t set = 0, bits;
+  mla_answer answer;
+  for (int32_t f = 1; mla_format_name(f); f++)
+    if (support_ask(device, row, f, &answer) == SUPPORT_YES)
+      set |= UINT64_C(1) << f;
+  snprintf(text, size, "-");
+  for (int32_t f = 1; mla_format_name(f); f++) {
+    if (!(set >> f & 1)) continue;
+    const char *group = whole_group(set, f, &bits);
+    put_word(text, size, group ? group : mla_format_name(f));
+    if (group) set &= ~bits;
+  }
+}
+
+void support_legend(char *text, size_t size) {
+  *text = '\0';
+  for (size_t g = 0; g < GROUPS; g++) {
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%s:", g ? "; " : "", groups[g].name);
+    for (int i = 0; i < 4 && groups[g].format[i]; i++) {
+      used = strlen(text);
+      snprintf(text + used, size - used, "%s %s", i ? "," : "",
+               mla_format_name(groups[g].format[i]));
+    }
+  }
+}
+
 void support_list(mla_device *device, int row, char *text, size_t size) {
   size_t used = 0;
   mla_answer answer;

@@ -25,4 +25,10 @@ support_answer support_ask(mla_device *device, int row, int32_t format,
 /* "f32, f16, bf16": the formats of a row that are served; "-": none. */
 void support_list(mla_device *device, int row, char *text, size_t size);
 
+/* The same in fewer words: "plain" for f32, f16 and bf16. */
+void support_brief(mla_device *device, int row, char *text, size_t size);
+
+/* "plain: f32, f16, bf16; fp8: ...": what those words stand for. */
+void support_legend(char *text, size_t size);
+
 #endif
