@@ -275,11 +275,14 @@ static int prepare(refusal *r) {
   return 1;
 }
 
-/* A tensor's contents; and a row of logits is too short by those of seq_lens
-   alone. */
 static int is_content(const mla_change *c) {
-  if (object_is(c, "logits") && strcmp(c->member, "shape") == 0) return 1;
   return !is_problem(c) && !object_is(c, "workspace") && !c->member[0];
+}
+
+/* Rows of logits are too short by the contents of seq_lens. */
+static int follows_content(const mla_change *c) {
+  return is_content(c) ||
+         (object_is(c, "logits") && strcmp(c->member, "shape") == 0);
 }
 
 /* Contents that lie on a device cannot be seen, and so not refused. */
@@ -298,7 +301,7 @@ static int contents_are_seen(refusal *r) {
 static int refuse_arguments(refusal *r) {
   uint64_t bytes;
   int32_t slot = mla_slot_from_name(r->c->object);
-  if (is_content(r->c) && !contents_are_seen(r)) return 0;
+  if (follows_content(r->c) && !contents_are_seen(r)) return 0;
   if (!prepare(r)) return 0;
   bytes = r->answer.workspace_bytes;
   if (object_is(r->c, "workspace")) {
