@@ -1,6 +1,7 @@
 /*
  * mla_decode_mfma_cdna.h - dense decode on matrix cores: bf16 or f16, keys of
- * 576 columns whose first 512 are the values.
+ * 576 columns whose first 512 are the values, plain or in 8 bits
+ * (mla_keys_mfma_cdna.h).
  *
  * A block serves 64 rows of one request, a row being a (query token, head)
  * pair, over a range of its keys; each of four waves has 16 rows. Both
@@ -19,30 +20,20 @@
 #define MLA_DECODE_MFMA_CDNA_H
 
 #include "gpu_attend.h"
-#include "hip_mfma.h"
+#include "mla_keys_mfma_cdna.h"
 
 enum {
-  MLA_MFMA_THREADS = 256,
   MLA_MFMA_ROWS = 64,   /* of a block */
-  MLA_MFMA_KEYS = 16,   /* of a tile */
   MLA_MFMA_LEAST = 128, /* keys of a split */
-  MLA_MFMA_DK = 576,
-  MLA_MFMA_DV = 512,
-  MLA_MFMA_CHUNKS = MLA_MFMA_DK / 8, /* of 16 bytes in a key */
   MLA_MFMA_QUADS = MLA_MFMA_CHUNKS / 4,
   /* Of q, a lane has 18 chunks, of each quad one: the last three wait in
      shared memory, where each lane finds its own again. */
-  MLA_MFMA_HELD = MLA_MFMA_QUADS - 3,
-  /* Sixteen lanes load a key, the last half of a turn for eight of them; a
-     chunk of padding keeps keys off each other's banks. */
-  MLA_MFMA_LOADS = (MLA_MFMA_CHUNKS + 15) / 16,
-  MLA_MFMA_STRIDE = MLA_MFMA_CHUNKS + 1
+  MLA_MFMA_HELD = MLA_MFMA_QUADS - 3
 };
 
 /* f16 P times this: what the hardware flushes then is below 2^-26. */
 #define MLA_MFMA_F16_LIFT 4096.0f
 
-typedef mla_u32x4 mla_mfma_key[MLA_MFMA_STRIDE];
 typedef mla_u32x4 mla_mfma_rest[MLA_MFMA_THREADS];
 
 /* Keys a split takes of a request that has n. */
@@ -52,28 +43,30 @@ MLA_DEV int mla_mfma_split_keys(int n, int splits) {
   return per < MLA_MFMA_LEAST ? MLA_MFMA_LEAST : per;
 }
 
-/* This lane's part of a key, zeros past the last: a tail may hold anything. */
-MLA_DEV void mla_mfma_fetch(const mla_attend_args &a, int request, int j,
-                            int end, mla_u32x4 *to) {
-  const mla_u32x4 zero = {0, 0, 0, 0};
-  const int part = MLA_TID % 16;
-  MLA_UNROLL
-  for (int i = 0; i < MLA_MFMA_LOADS; i++) to[i] = zero;
-  if (j >= end) return;
-  const int64_t id = a.table[request * a.table_row + j / a.block_size];
-  const mla_u32x4 *key =
-      mla_mfma_chunks(a.cache, id * a.k_block + j % a.block_size * a.k_row);
-  MLA_UNROLL
-  for (int i = 0; i < MLA_MFMA_LOADS - 1; i++) to[i] = key[part + 16 * i];
-  if (part < 8) to[MLA_MFMA_LOADS - 1] = key[MLA_MFMA_DV / 8 + part];
+/* The keys of a request, in pages: those below hi, of which a row sees those
+   below its limit. */
+typedef struct mla_mfma_paged {
+  enum { LISTED = 0 };
+  int request, hi, limit;
+} mla_mfma_paged;
+
+/* Where a key lies; strides are bytes here. NULL: past the last. */
+MLA_DEV const unsigned char *mla_mfma_key_at(const mla_attend_args &a,
+                                             const mla_mfma_paged &from,
+                                             int j) {
+  if (j >= from.hi) return NULL;
+  const int64_t id = a.table[from.request * a.table_row + j / a.block_size];
+  return (const unsigned char *)a.cache + id * a.k_block +
+         j % a.block_size * a.k_row;
 }
 
-MLA_DEV void mla_mfma_keep(mla_mfma_key *tile, const mla_u32x4 *from) {
-  const int part = MLA_TID % 16;
-  mla_u32x4 *key = tile[MLA_TID / 16];
+/* Scores of keys j0.. that this lane's row does not see; r is key 4g + r. */
+MLA_DEV void mla_mfma_hide(const mla_mfma_paged &from, const int *, int j0,
+                           mla_f32x4 *s) {
+  const int first = j0 + MLA_LANE / 16 * 4;
   MLA_UNROLL
-  for (int i = 0; i < MLA_MFMA_LOADS - 1; i++) key[part + 16 * i] = from[i];
-  if (part < 8) key[MLA_MFMA_DV / 8 + part] = from[MLA_MFMA_LOADS - 1];
+  for (int i = 0; i < 4; i++)
+    if (first + i >= from.limit) (*s)[i] = MLA_NEG_INF;
 }
 
 /* Scores of 16 keys against this wave's 16 rows; register r is key 4g + r.
@@ -96,10 +89,8 @@ MLA_DEV mla_f32x4 mla_mfma_scores(const mla_mfma_key *tile, const mla_u32x4 *q,
 
 template <int DT>
 MLA_DEV uint32_t mla_mfma_pair(float low, float high) {
-  if (DT == MLA_BF16)
-    return mla_float_to_bf16(low) | (uint32_t)mla_float_to_bf16(high) << 16;
-  return mla_float_to_f16(low * MLA_MFMA_F16_LIFT) |
-         (uint32_t)mla_float_to_f16(high * MLA_MFMA_F16_LIFT) << 16;
+  const float lift = DT == MLA_F16 ? MLA_MFMA_F16_LIFT : 1.0f;
+  return mla_pair_of<DT>(low * lift, high * lift);
 }
 
 /* O^T += V^T P^T for 16 keys: p are this lane's four. */
@@ -162,18 +153,11 @@ MLA_DEV float mla_mfma_sum4(float v) {
   return v + MLA_SHFL_XOR(v, 32);
 }
 
-/* Scores of keys j0.. into probabilities; what came before is scaled. */
+/* Scores into probabilities; what came before is scaled. */
 template <int DT>
-MLA_DEV mla_u32x2 mla_mfma_softmax(float scale, int j0, int limit,
-                                   mla_mfma_sums *r, mla_f32x4 s,
+MLA_DEV mla_u32x2 mla_mfma_softmax(mla_mfma_sums *r, mla_f32x4 s,
                                    mla_f32x4 *acc) {
-  const int first = j0 + MLA_LANE / 16 * 4;
-  float top = MLA_NEG_INF;
-  MLA_UNROLL
-  for (int i = 0; i < 4; i++) {
-    s[i] = first + i < limit ? s[i] * scale : MLA_NEG_INF;
-    top = fmaxf(top, s[i]);
-  }
+  float top = fmaxf(fmaxf(s[0], s[1]), fmaxf(s[2], s[3]));
   top = fmaxf(r->top, mla_mfma_max4(top));
   const float base = top == MLA_NEG_INF ? 0.0f : top;
   const float keep = MLA_EXP2((r->top - base) * MLA_LOG2E);
@@ -213,28 +197,20 @@ MLA_DEV void mla_mfma_write(const mla_attend_args &a, const mla_mfma_row &r,
   }
 }
 
-/* Grid: x request x group of rows, y split. */
-template <int DT>
-MLA_TWO_WAVES MLA_KERNEL mla_decode_mfma(mla_attend_args a, int groups) {
+/* A block's rows over keys lo to hi; from: where its keys are, for this lane's
+   row (mla_mfma_paged, or a list). */
+template <int DT, int KEYS, class FROM>
+MLA_DEV void mla_mfma_attend(const mla_attend_args &a, const FROM &from,
+                             const mla_mfma_work &w, const mla_mfma_row &r,
+                             int heads, int lo, int hi, int split) {
   MLA_SHARED_TILE(mla_u32x4, tile, MLA_MFMA_KEYS, MLA_MFMA_STRIDE);
   MLA_SHARED_TILE(mla_u32x4, rest, MLA_MFMA_QUADS - MLA_MFMA_HELD,
                   MLA_MFMA_THREADS);
-  int heads = a.heads;
-  mla_mfma_work w;
-  w.request = (int)blockIdx.x / groups;
-  w.first = (int)blockIdx.x % groups * MLA_MFMA_ROWS;
-  w.begin = a.start[w.request * a.start_step];
-  w.queries = a.start[(w.request + 1) * a.start_step] - w.begin;
-  w.seq = a.seq_lens[w.request * a.seq_lens_step];
-  if (w.first >= w.queries * a.heads) return;
-  const int split = (int)blockIdx.y;
-  const int per = mla_mfma_split_keys(w.seq, a.splits);
-  const int lo = split * per, hi = lo + per < w.seq ? lo + per : w.seq;
+  MLA_SHARED_TILE(int, live, 1, MLA_MFMA_KEYS);
   const int wave_has_rows = w.first + MLA_WAVE_ID * 16 < w.queries * a.heads;
-  const mla_mfma_row r = mla_mfma_row_of(a, w, heads, MLA_TID);
-  const int limit = r.visible < hi ? r.visible : hi;
   const mla_u32x4 zero = {0, 0, 0, 0};
-  mla_u32x4 q[MLA_MFMA_HELD], next[MLA_MFMA_LOADS];
+  mla_u32x4 q[MLA_MFMA_HELD];
+  mla_mfma_loaded<KEYS> next;
   mla_f32x4 acc[MLA_MFMA_DV / 16];
   mla_mfma_sums sums = {MLA_NEG_INF, 0};
   const mla_u32x4 *row =
@@ -250,22 +226,44 @@ MLA_TWO_WAVES MLA_KERNEL mla_decode_mfma(mla_attend_args a, int groups) {
   MLA_UNROLL
   for (int i = 0; i < MLA_MFMA_DV / 16; i++) acc[i] = mla_f32x4{0, 0, 0, 0};
   const int own = MLA_TID / 16;
-  if (lo < hi) mla_mfma_fetch(a, w.request, lo + own, hi, next);
+  const unsigned char *key = NULL;
+  if (lo < hi) mla_mfma_take(key = mla_mfma_key_at(a, from, lo + own), &next);
   for (int j0 = lo; j0 < hi; j0 += MLA_MFMA_KEYS) {
     MLA_BARRIER();
-    mla_mfma_keep(tile, next);
+    mla_mfma_keep<DT, KEYS>(tile, next, a.k_entry.one);
+    if (FROM::LISTED && MLA_TID % 16 == 0) live[0][own] = key != NULL;
     MLA_BARRIER();
     if (j0 + MLA_MFMA_KEYS < hi)
-      mla_mfma_fetch(a, w.request, j0 + MLA_MFMA_KEYS + own, hi, next);
+      mla_mfma_take(key = mla_mfma_key_at(a, from, j0 + MLA_MFMA_KEYS + own),
+                    &next);
     if (!wave_has_rows) continue;
-    const mla_f32x4 s = mla_mfma_scores<DT>(tile, q, rest);
-    const mla_u32x2 p = mla_mfma_softmax<DT>(a.scale, j0, limit, &sums, s, acc);
+    mla_f32x4 s = mla_mfma_scores<DT>(tile, q, rest) * a.scale;
+    mla_mfma_hide(from, live[0], j0, &s);
+    const mla_u32x2 p = mla_mfma_softmax<DT>(&sums, s, acc);
     mla_mfma_values<DT>(tile, p, acc);
   }
   if (!wave_has_rows) return;
   MLA_FORGET(heads); /* and its reciprocal */
   mla_mfma_write(a, mla_mfma_row_of(a, w, heads, MLA_THREAD_AGAIN()), split,
                  sums, DT == MLA_F16 ? MLA_MFMA_F16_LIFT : 1.0f, acc);
+}
+
+/* Grid: x request x group of rows, y split. */
+template <int DT, int KEYS>
+MLA_TWO_WAVES MLA_KERNEL mla_decode_mfma(mla_attend_args a, int groups) {
+  mla_mfma_work w;
+  w.request = (int)blockIdx.x / groups;
+  w.first = (int)blockIdx.x % groups * MLA_MFMA_ROWS;
+  w.begin = a.start[w.request * a.start_step];
+  w.queries = a.start[(w.request + 1) * a.start_step] - w.begin;
+  w.seq = a.seq_lens[w.request * a.seq_lens_step];
+  if (w.first >= w.queries * a.heads) return;
+  const int split = (int)blockIdx.y;
+  const int per = mla_mfma_split_keys(w.seq, a.splits);
+  const int lo = split * per, hi = w.seq - lo < per ? w.seq : lo + per;
+  const mla_mfma_row r = mla_mfma_row_of(a, w, a.heads, MLA_TID);
+  const mla_mfma_paged from = {w.request, hi, r.visible < hi ? r.visible : hi};
+  mla_mfma_attend<DT, KEYS>(a, from, w, r, a.heads, lo, hi, split);
 }
 
 #endif
