@@ -109,12 +109,14 @@ MLA_KERNEL mla_index_logits(mla_index_args a) {
         mla_index_load_keys(a, request, j0, n, d0, k);
         mla_index_load_queries(a, token, h0, d0, q);
         MLA_BARRIER();
-        for (int d = 0; h < a.heads && d < columns; d++)
+        for (int d = 0; h < a.heads && d < columns; d++) {
+          const float near = k[key][d], far = k[key + 32][d];
           for (int i = 0; i < 4; i++) {
             const float qd = q[group * 4 + i][d];
-            part[0][i] += qd * k[key][d];
-            part[1][i] += qd * k[key + 32][d];
+            part[0][i] += qd * near;
+            part[1][i] += qd * far;
           }
+        }
         for (int i = 0; i < 4; i++) {
           dot[0][i] += part[0][i];
           dot[1][i] += part[1][i];

@@ -56,10 +56,13 @@ MLA_KERNEL mla_product_tile(mla_product_args p) {
           p.w_offset + batch * p.w_batch + (n0 + r) * p.w_n + k * p.w_k);
     }
     MLA_BARRIER();
-    for (int kk = 0; has_outputs && kk < MLA_PRODUCT_K; kk++)
+    for (int kk = 0; has_outputs && kk < MLA_PRODUCT_K; kk++) {
+      float x[4], y[4];
+      for (int i = 0; i < 4; i++) x[i] = a_tile[kk][tm + i];
+      for (int j = 0; j < 4; j++) y[j] = w_tile[kk][tn + j];
       for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 4; j++)
-          sum[i][j] += a_tile[kk][tm + i] * w_tile[kk][tn + j];
+        for (int j = 0; j < 4; j++) sum[i][j] += x[i] * y[j];
+    }
     MLA_BARRIER();
     if (k0 % 256 == 256 - MLA_PRODUCT_K)
       for (int i = 0; i < 4; i++)

@@ -41,6 +41,8 @@ struct tile {
 typedef uint64_t stamp;
 struct cell {
   stamp write, read;
+  uint32_t write_at, read_at; /* the code that did it, from the module's
+                                 start; not of every read */
 };
 enum { SEVERAL_OF_WAVE = 0x400, SEVERAL = 0x7ff };
 
@@ -49,10 +51,6 @@ cell cells[ARENA / 4];
    may read them, and nothing new is known then. Two bytes, not the sixteen
    of a cell: most reads are such, and end there. */
 uint16_t known[ARENA / 4];
-/* The code that did it, from the module's start; not of every read. */
-struct origin {
-  uint32_t write, read;
-} origins[ARENA / 4];
 tile tiles[MAX_TILES];
 int tile_count, recent_tile;
 size_t used; /* bytes, as a device would count them */
@@ -101,12 +99,15 @@ std::string place(uint32_t offset) {
 
 /* ---------------------------------------------------------- shared memory */
 
-const tile *tile_at(size_t at) {
-  if (recent_tile < tile_count &&
-      at - tiles[recent_tile].begin < tiles[recent_tile].bytes)
+inline bool holds(const tile &t, size_t at) {
+  return at - t.begin < t.bytes;
+}
+
+inline const tile *tile_at(size_t at) {
+  if (recent_tile < tile_count && holds(tiles[recent_tile], at))
     return &tiles[recent_tile];
   for (int i = 0; i < tile_count; i++)
-    if (at - tiles[i].begin < tiles[i].bytes) {
+    if (holds(tiles[i], at)) {
       recent_tile = i;
       return &tiles[i];
     }
@@ -135,14 +136,13 @@ void stop_outside(size_t at, size_t size, bool write, const void *pc) {
 void stop_race(size_t at, bool with_write, bool write, const void *pc) {
   const tile *t = tile_at(at);
   const cell &c = cells[at / 4];
-  const origin &o = origins[at / 4];
   const int lane = lane_of(with_write ? c.write : c.read);
   char other[24];
   snprintf(other, sizeof other,
            lane >= SEVERAL_OF_WAVE ? "several lanes" : "lane %d", lane);
   emu_stop("no barrier between: byte %ld of %s %s by %s, %s; %s by lane %d, %s",
            (long)(at - t->begin), t->name, with_write ? "written" : "read",
-           other, place(with_write ? o.write : o.read).c_str(),
+           other, place(with_write ? c.write_at : c.read_at).c_str(),
            write ? "written" : "read", emu_current.lane,
            emu_where(pc, NULL, 0).c_str());
 }
@@ -174,7 +174,7 @@ stamp joined(stamp before, unsigned mask) {
 /* What every lane of the wave, or of the block, may read from here on without
    our looking: nobody has written since they met, and several of them are
    known to have read. */
-uint16_t tag_for(const cell &c) {
+inline uint16_t tag_for(const cell &c) {
   const emu_moment &m = emu_current;
   if (block_epoch_of(c.write ^ m.stamp) == 0 || (c.read & 0xf) != 0xf) return 0;
   const int lane = lane_of(c.read);
@@ -183,22 +183,22 @@ uint16_t tag_for(const cell &c) {
                                             : 0;
 }
 
-void read_word(size_t at, unsigned mask, const void *pc) {
+inline void read_word(size_t at, unsigned mask, const void *pc) {
   cell &c = cells[at / 4];
   if (conflicts(c.write, mask)) stop_race(at, true, false, pc);
-  origins[at / 4].read = code_offset(pc);
+  c.read_at = code_offset(pc);
   c.read =
       conflicts(c.read, 0xf) ? joined(c.read, mask) : emu_current.stamp | mask;
   known[at / 4] = tag_for(c);
 }
 
-void write_word(size_t at, unsigned mask, const void *pc) {
+inline void write_word(size_t at, unsigned mask, const void *pc) {
   cell &c = cells[at / 4];
   if (conflicts(c.write, mask)) stop_race(at, true, true, pc);
   if (conflicts(c.read, mask)) stop_race(at, false, true, pc);
   c.write = emu_current.stamp | mask;
   known[at / 4] = 0;
-  origins[at / 4].write = code_offset(pc);
+  c.write_at = code_offset(pc);
 }
 
 bool is_known(size_t at) {
@@ -209,6 +209,13 @@ bool is_known(size_t at) {
 inline void touch_shared(size_t at, size_t size, bool write, const void *pc) {
   const tile *t = tile_at(at);
   if (!t || at + size > t->begin + t->bytes) stop_outside(at, size, write, pc);
+  if (size == 4 && at % 4 == 0) { /* most are */
+    if (write)
+      write_word(at, 0xf, pc);
+    else
+      read_word(at, 0xf, pc);
+    return;
+  }
   for (size_t end = at + size; at < end;) {
     const size_t in_word = at % 4;
     const size_t n = end - at < 4 - in_word ? end - at : 4 - in_word;
