@@ -45,7 +45,7 @@ void mla_cpu_tile_take(mla_cpu_arena *arena, mla_cpu_tile *tile, int panels,
   tile->v_dim = v_dim;
   tile->q = mla_cpu_take(arena, lanes * (uint64_t)width, sizeof(float));
   tile->limit = mla_cpu_take(arena, lanes, sizeof(int64_t));
-  tile->scores = mla_cpu_take(arena, MLA_CPU_BLOCK * LANES, sizeof(float));
+  tile->scores = mla_cpu_take(arena, MLA_CPU_WIDE_BLOCK * LANES, sizeof(float));
   tile->spare = mla_cpu_take(arena, (uint64_t)v_dim * LANES, sizeof(float));
 }
 
@@ -54,25 +54,49 @@ void mla_cpu_tile_take(mla_cpu_arena *arena, mla_cpu_tile *tile, int panels,
 static const float ones[LANES] = {1, 1, 1, 1, 1, 1, 1, 1,
                                   1, 1, 1, 1, 1, 1, 1, 1};
 
-/* scores (+)= keys x queries over `width` columns, in chains of equal length
-   within what one call may add up. */
-static void add_scores(const mla_cpu_table *table, int n, const float *k,
-                       int64_t ld, int64_t width, const float *q, float *scores,
-                       int first) {
-  int64_t chains = mla_cpu_ceil(width, MLA_CPU_CHAIN);
-  int64_t chain = chains ? mla_cpu_ceil(width, chains) : 0;
-  for (int64_t at = 0; at < width; at += chain) {
-    int64_t here = mla_cpu_min(chain, width - at);
-    table->product(n, here, k + at, ld, 1, q + at * LANES,
-                   first && at == 0 ? NULL : ones, scores);
+/*
+ * A panel's products are done a few rows at a time, and between them a share
+ * of what comes next is fetched: many hints at once would wait for each other,
+ * and the products for them.
+ */
+enum { rows_at_once = 24 };
+
+typedef struct pace {
+  const mla_cpu_block *b;
+  int part, parts; /* so far, of all panels */
+} pace;
+
+static void product(const mla_cpu_table *table, pace *ahead, int64_t m,
+                    int64_t k, const float *a, int64_t row, int64_t col,
+                    const float *b, const float *beta, float *c) {
+  for (int64_t i = 0; i < m; i += rows_at_once) {
+    if (ahead->b->ahead && ahead->part < ahead->parts)
+      ahead->b->ahead(ahead->b->ahead_state, ahead->part++, ahead->parts);
+    table->product(mla_cpu_min(rows_at_once, m - i), k, a + i * row, row, col,
+                   b, beta, c + i * LANES);
   }
+}
+
+static int64_t chains_of(int64_t width) {
+  return mla_cpu_ceil(width, MLA_CPU_CHAIN);
+}
+
+/* scores = keys x queries, in chains of equal length within what one call may
+   add up. */
+static void find_scores(const mla_cpu_table *table, int n, pace *ahead,
+                        int64_t width, const float *q, float *scores) {
+  const mla_cpu_block *b = ahead->b;
+  int64_t chain = mla_cpu_ceil(width, chains_of(width));
+  for (int64_t at = 0; at < width; at += chain)
+    product(table, ahead, n, mla_cpu_min(chain, width - at), b->k + at, b->k_ld,
+            1, q + at * LANES, at == 0 ? NULL : ones, scores);
 }
 
 /* How many keys of the block each lane sees; returns the most of them. Keys
    past that need no work. *mixed: some lane sees less. */
 static int find_visible(const int64_t *limit, int64_t first, int n,
                         int32_t *visible, int *mixed) {
-  int32_t most = 0, least = MLA_CPU_BLOCK;
+  int32_t most = 0, least = n;
   for (int x = 0; x < LANES; x++) {
     int64_t v = limit[x] - first;
     visible[x] = (int32_t)(v < 0 ? 0 : v > n ? n : v);
@@ -84,10 +108,17 @@ static int find_visible(const int64_t *limit, int64_t first, int n,
 }
 
 static int is_finite_block(const mla_cpu_block *b, int64_t v_dim) {
-  float sum = 0.0f; /* x * 0 is 0 or, for infinity and NaN, NaN */
-  for (int j = 0; j < b->n; j++)
-    for (int64_t c = 0; c < v_dim; c++) sum += b->v[j * b->v_ld + c] * 0.0f;
-  return sum == 0.0f;
+  enum { sums = 8 };     /* one alone waits for each addition */
+  float sum[sums] = {0}; /* x * 0 is 0 or, for infinity and NaN, NaN */
+  for (int j = 0; j < b->n; j++) {
+    const float *v = b->v + j * b->v_ld;
+    int64_t c = 0;
+    for (; c + sums <= v_dim; c += sums)
+      for (int i = 0; i < sums; i++) sum[i] += v[c + i] * 0.0f;
+    for (; c < v_dim; c++) sum[0] += v[c] * 0.0f;
+  }
+  for (int i = 1; i < sums; i++) sum[0] += sum[i];
+  return sum[0] == 0.0f;
 }
 
 /*
@@ -100,10 +131,10 @@ static void accumulate_apart(const mla_cpu_table *table, mla_cpu_tile *tile,
                              const float *beta, float *acc) {
   int32_t done = -1; /* ascending */
   for (;;) {
-    int32_t next = MLA_CPU_BLOCK + 1;
+    int32_t next = b->n + 1;
     for (int x = 0; x < LANES; x++)
       if (visible[x] > done && visible[x] < next) next = visible[x];
-    if (next > MLA_CPU_BLOCK) return;
+    if (next > b->n) return;
     memcpy(tile->spare, acc, (size_t)(tile->v_dim * LANES) * sizeof(float));
     table->product(tile->v_dim, next, b->v, 1, b->v_ld, tile->scores, beta,
                    tile->spare);
@@ -114,42 +145,38 @@ static void accumulate_apart(const mla_cpu_table *table, mla_cpu_tile *tile,
   }
 }
 
-static void fetch_ahead(const mla_cpu_tile *tile, const mla_cpu_block *b,
-                        int part) {
-  if (b->ahead) b->ahead(b->ahead_state, part, 2 * tile->panels);
-}
-
 static void attend_panel(const mla_cpu_table *table, mla_cpu_tile *tile,
-                         int panel, const mla_cpu_block *b, int *finite) {
+                         int panel, pace *ahead, int *finite) {
+  const mla_cpu_block *b = ahead->b;
   int32_t visible[LANES];
   float beta[LANES];
   int mixed;
   const float *q = tile->q + panel * tile->width * LANES;
   int n = find_visible(tile->limit + panel * LANES, b->first, b->n, visible,
                        &mixed);
-  fetch_ahead(tile, b, 2 * panel);
   if (n == 0) return;
-  add_scores(table, n, b->k, b->k_ld, b->k_width, q, tile->scores, 1);
-  add_scores(table, n, b->k2, b->k2_ld, b->k2_width, q + b->k_width * LANES,
-             tile->scores, b->k_width == 0);
+  find_scores(table, n, ahead, tile->width, q, tile->scores);
   if (tile->soft_cap > 0.0f) table->softcap(n, tile->scores, tile->soft_cap);
   mla_cpu_part part = mla_cpu_part_at(
       tile->parts + panel * mla_cpu_part_floats(tile->v_dim), tile->v_dim);
   table->softmax(n, tile->scores, mixed ? visible : NULL, part.m, part.l, beta);
-  fetch_ahead(tile, b, 2 * panel + 1);
   if (mixed && *finite < 0) *finite = is_finite_block(b, tile->v_dim);
   if (mixed && !*finite)
     accumulate_apart(table, tile, b, visible, beta, part.acc);
   else
-    table->product(tile->v_dim, n, b->v, 1, b->v_ld, tile->scores, beta,
-                   part.acc);
+    product(table, ahead, tile->v_dim, n, b->v, 1, b->v_ld, tile->scores, beta,
+            part.acc);
 }
 
 void mla_cpu_attend_block(const mla_cpu_table *table, mla_cpu_tile *tile,
                           const mla_cpu_block *block) {
   int finite = -1; /* not looked at yet */
+  int64_t parts =
+      mla_cpu_ceil(block->n, rows_at_once) * chains_of(tile->width) +
+      mla_cpu_ceil(tile->v_dim, rows_at_once);
+  pace ahead = {block, 0, (int)parts * tile->panels};
   for (int p = 0; p < tile->panels; p++)
-    attend_panel(table, tile, p, block, &finite);
+    attend_panel(table, tile, p, &ahead, &finite);
 }
 
 /* ----------------------------------------------------------------- finish */
@@ -178,8 +205,9 @@ void mla_cpu_part_finish(const mla_cpu_table *table, int64_t v_dim,
     float m = part.m[x], l = part.l[x], times, over;
     int empty = l == 0.0f;
     row_weights(m, l, rows->sink[x], &times, &over);
+    float factor = times / over;
     for (int64_t c = 0; c < v_dim; c++)
-      line[c] = empty ? 0.0f : part.acc[c * LANES + x] * times / over;
+      line[c] = empty ? 0.0f : part.acc[c * LANES + x] * factor;
     table->store[rows->out_type](rows->out[x], line, v_dim);
     if (rows->lse[x])
       *rows->lse[x] = empty ? minus_infinity() : row_lse(m, l, rows->base2);

@@ -24,12 +24,12 @@ void mla_cpu_part_clear(mla_cpu_part part, int64_t v_dim);
 
 typedef struct mla_cpu_tile {
   int panels;     /* in use */
-  int64_t width;  /* of a key, both pieces */
+  int64_t width;  /* of a key */
   int64_t v_dim;  /* of a value */
   float soft_cap; /* 0: none */
   float *q;       /* [panels][width][LANES], times the softmax scale */
   int64_t *limit; /* [panels * LANES]: keys before this one are seen */
-  float *scores;  /* [BLOCK][LANES] */
+  float *scores;  /* [WIDE_BLOCK][LANES] */
   float *spare;   /* [v_dim][LANES] */
   float *parts;   /* [panels] of mla_cpu_part_floats(v_dim) */
 } mla_cpu_tile;
@@ -45,13 +45,10 @@ void mla_cpu_tile_take(mla_cpu_arena *arena, mla_cpu_tile *tile, int panels,
  */
 typedef void mla_cpu_ahead_fn(const void *state, int part, int parts);
 
-/* Up to MLA_CPU_BLOCK keys and values in f32. A key may come in two pieces
-   (prefill: latent and rope part). */
+/* Up to MLA_CPU_WIDE_BLOCK keys and values in f32. */
 typedef struct mla_cpu_block {
-  const float *k, *k2;
-  int64_t k_ld, k2_ld, k_width, k2_width;
-  const float *v;
-  int64_t v_ld;
+  const float *k, *v;
+  int64_t k_ld, v_ld;
   int64_t first; /* position of the first key */
   int n;
   mla_cpu_ahead_fn *ahead; /* NULL: nothing to fetch */

@@ -345,7 +345,6 @@ static void attend_keys(const decode *d, const mla_cpu_unit *u, int64_t first,
   memset(&b, 0, sizeof b);
   b.k = s->k;
   b.k_ld = ready ? d->cache->stride[1] : s->k_ld;
-  b.k_width = s->tile.width;
   b.v = s->v;
   b.v_ld = ready ? b.k_ld : s->v_ld;
   b.ahead = fetch_keys;

@@ -21,7 +21,8 @@
 #include <stdint.h>
 
 #define MLA_CPU_LANES 16
-#define MLA_CPU_BLOCK 64 /* keys of one attention block, at most */
+#define MLA_CPU_BLOCK 64       /* keys of one attention block: decode, lists */
+#define MLA_CPU_WIDE_BLOCK 128 /* the same where a key is narrow: prefill */
 
 /* n elements of a type to f32, exact. */
 typedef void mla_cpu_load_fn(float *to, const void *from, int64_t n);

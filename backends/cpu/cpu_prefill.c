@@ -20,7 +20,7 @@
 enum {
   usual_chunk = 2048, /* tokens: buffers of some ten MiB */
   most_chunk = 16384, /* keep the chains of additions short */
-  least_heads = 16,   /* of a group: enough tasks a wave */
+  least_heads = 4,    /* of a group: more, and their keys leave the caches */
   side_by_side = 2    /* panels of weights that share a read of the latents */
 };
 
@@ -30,7 +30,7 @@ static int64_t chunk_tokens(const mla_cpu_context *c) {
   int64_t wanted =
       c->limits.context_chunk > 0 ? c->limits.context_chunk : usual_chunk;
   wanted = mla_cpu_min(mla_cpu_min(wanted, most_chunk), c->limits.max_seq_len);
-  return mla_cpu_round_up(mla_cpu_max(wanted, 1), MLA_CPU_BLOCK);
+  return mla_cpu_round_up(mla_cpu_max(wanted, 1), MLA_CPU_WIDE_BLOCK);
 }
 
 static mla_cpu_prefill_scratch scratch_take(mla_cpu_arena *arena,
@@ -65,7 +65,8 @@ static uint64_t prefill_take(mla_cpu_arena *arena, mla_cpu_prefill *f) {
   f->heads = mla_cpu_min(p->num_heads, mla_cpu_max(least_heads, c->threads));
   f->ld_latent = mla_cpu_stride(p->kv_lora_rank);
   f->ld_rope = mla_cpu_stride(p->qk_rope_head_dim);
-  f->ld_kv = mla_cpu_stride((int64_t)p->qk_nope_head_dim + p->v_head_dim);
+  f->ld_kv = mla_cpu_stride((int64_t)p->qk_nope_head_dim + p->qk_rope_head_dim +
+                            p->v_head_dim);
   f->state_panels =
       c->limits.max_seq_len > f->capacity ? mla_cpu_ceil(query, LANES) : 0;
   uint64_t rows = (uint64_t)f->capacity;
@@ -202,6 +203,38 @@ static void project_block(const mla_cpu_prefill *f, int64_t at, int64_t n,
                         k == 0 ? NULL : ones, s->product);
 }
 
+/*
+ * The product of a block of tokens to where rows row .. row + LANES - 1 of a
+ * head's weights belong: between keys and values lies the rope part.
+ */
+static void place_columns(const mla_cpu_prefill *f, int64_t row, int64_t end,
+                          int64_t n, const float *product, float *to) {
+  const mla_problem *p = &f->c->problem;
+  int64_t last = mla_cpu_min(end, row + LANES);
+  int64_t keys =
+      mla_cpu_min(mla_cpu_max(p->qk_nope_head_dim - row, 0), last - row);
+  int64_t values = last - row - keys;
+  to += row + (keys > 0 ? 0 : p->qk_rope_head_dim);
+  if (keys == LANES || values == LANES) { /* a copy of known size is quick */
+    for (int64_t i = 0; i < n; i++)
+      memcpy(to + i * f->ld_kv, product + i * LANES, LANES * sizeof(float));
+    return;
+  }
+  for (int64_t i = 0; i < n; i++, to += f->ld_kv, product += LANES)
+    for (int64_t x = 0; x < keys + values; x++)
+      to[x < keys || keys == 0 ? x : x + p->qk_rope_head_dim] = product[x];
+}
+
+/* The part of keys that all heads share. */
+static void place_rope(const mla_cpu_prefill *f, int64_t at, int64_t n,
+                       float *to) {
+  const mla_problem *p = &f->c->problem;
+  size_t bytes = (size_t)p->qk_rope_head_dim * sizeof(float);
+  for (int64_t i = 0; i < n && bytes; i++)
+    memcpy(to + i * f->ld_kv + p->qk_nope_head_dim,
+           f->rope + (at + i) * f->ld_rope, bytes);
+}
+
 static int64_t project_tasks(const mla_problem *p) {
   int64_t rows = (int64_t)p->qk_nope_head_dim + p->v_head_dim;
   return mla_cpu_ceil(rows, side_by_side * LANES);
@@ -222,11 +255,10 @@ static void project_task(void *state, int64_t index, int thread) {
                  s.panel + (row - first) * latent, &s);
   for (int64_t at = 0; at < f->tokens; at += MLA_CPU_BLOCK) {
     int64_t n = mla_cpu_min(MLA_CPU_BLOCK, f->tokens - at);
+    if (first == 0) place_rope(f, at, n, to + at * f->ld_kv);
     for (int64_t row = first; row < end; row += LANES) {
-      size_t width = (size_t)mla_cpu_min(LANES, end - row) * sizeof(float);
       project_block(f, at, n, s.panel + (row - first) * latent, &s);
-      for (int64_t i = 0; i < n; i++)
-        memcpy(to + (at + i) * f->ld_kv + row, s.product + i * LANES, width);
+      place_columns(f, row, end, n, s.product, to + at * f->ld_kv);
     }
   }
 }

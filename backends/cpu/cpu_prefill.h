@@ -29,7 +29,7 @@ typedef struct mla_cpu_prefill {
   int64_t heads;           /* of a group, at most */
   int64_t ld_latent, ld_rope, ld_kv;
   float *latent, *rope; /* [capacity][ld] */
-  float *kv;            /* [heads][capacity][ld_kv]: P of key, V of value */
+  float *kv;            /* [heads][capacity][ld_kv]: P + R of key, V of value */
   float *state;         /* [heads][panels of a request] parts */
   int64_t state_panels;
   mla_cpu_chunk *wave;

@@ -42,44 +42,35 @@ static void load_queries(const mla_cpu_prefill *f, const mla_cpu_chunk *k,
 /* Rows of the buffers that hold the next block of one head. */
 typedef struct row_range {
   const mla_cpu_prefill *f;
-  const float *kv, *rope;
+  const float *kv;
   int64_t n;
 } row_range;
 
 static void fetch_rows(const void *state, int part, int parts) {
   const row_range *r = state;
   const mla_cpu_prefill *f = r->f;
-  for (int64_t j = r->n * part / parts; j < r->n * (part + 1) / parts; j++) {
+  for (int64_t j = r->n * part / parts; j < r->n * (part + 1) / parts; j++)
     f->c->table.fetch(r->kv + j * f->ld_kv, f->ld_kv * (int64_t)sizeof(float));
-    f->c->table.fetch(r->rope + j * f->ld_rope,
-                      f->ld_rope * (int64_t)sizeof(float));
-  }
 }
 
 static void attend_chunk(const mla_cpu_prefill *f, const mla_cpu_chunk *k,
                          int64_t head, mla_cpu_prefill_scratch *s) {
-  const mla_problem *p = &f->c->problem;
   int64_t end = mla_cpu_min(k->first + k->count,
                             s->tile.limit[s->tile.panels * LANES - 1]);
-  row_range next = {f, NULL, NULL, 0};
+  row_range next = {f, NULL, 0};
   mla_cpu_block b;
   memset(&b, 0, sizeof b);
   b.k_ld = b.v_ld = f->ld_kv;
-  b.k2_ld = f->ld_rope;
-  b.k_width = p->qk_nope_head_dim;
-  b.k2_width = p->qk_rope_head_dim;
   b.ahead = fetch_rows;
   b.ahead_state = &next;
-  for (int64_t key = k->first; key < end; key += MLA_CPU_BLOCK) {
+  for (int64_t key = k->first; key < end; key += MLA_CPU_WIDE_BLOCK) {
     int64_t at = k->at + key - k->first;
     b.first = key;
-    b.n = (int)mla_cpu_min(MLA_CPU_BLOCK, end - key);
+    b.n = (int)mla_cpu_min(MLA_CPU_WIDE_BLOCK, end - key);
     b.k = f->kv + (head * f->capacity + at) * f->ld_kv;
-    b.v = b.k + p->qk_nope_head_dim;
-    b.k2 = f->rope + at * f->ld_rope;
+    b.v = b.k + s->tile.width;
     next.kv = b.k + b.n * f->ld_kv;
-    next.rope = b.k2 + b.n * f->ld_rope;
-    next.n = mla_cpu_min(MLA_CPU_BLOCK, end - key - b.n);
+    next.n = mla_cpu_min(MLA_CPU_WIDE_BLOCK, end - key - b.n);
     mla_cpu_attend_block(&f->c->table, &s->tile, &b);
   }
 }

@@ -173,7 +173,6 @@ static void attend(const sparse *x, scratch *s) {
   memset(&b, 0, sizeof b);
   b.k = b.v = s->k;
   b.k_ld = b.v_ld = s->ld;
-  b.k_width = s->tile.width;
   b.ahead = fetch_keys;
   b.ahead_state = &next;
   s->tile.parts = s->part;
