@@ -20,6 +20,7 @@
 #define MLA_DECODE_MFMA_CDNA_H
 
 #include "gpu_attend.h"
+#include "gpu_merge.h"
 #include "mla_keys_mfma_cdna.h"
 
 enum {

@@ -17,6 +17,7 @@
 #ifndef MLA_PREFILL_MFMA_CDNA_H
 #define MLA_PREFILL_MFMA_CDNA_H
 
+#include "gpu_merge.h"
 #include "mla_upproject_mfma_cdna.h"
 
 enum {
