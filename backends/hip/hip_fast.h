@@ -6,9 +6,10 @@
 
 #include "hip_decode.h"
 #include "hip_prefill.h"
+#include "hip_sparse.h"
 
 static const mla_gpu_fast *const mla_hip_fast[] = {
-    &mla_decode_mfma_fast, &mla_prefill_mfma_fast, NULL};
+    &mla_decode_mfma_fast, &mla_sparse_mfma_fast, &mla_prefill_mfma_fast, NULL};
 
 static mla_status mla_hip_query(mla_handle *handle, const mla_problem *problem,
                                 const mla_limits *limits, mla_answer *answer,
