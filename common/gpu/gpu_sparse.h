@@ -40,16 +40,22 @@ MLA_DEV int mla_list_length(const mla_slot_list &l, int64_t token) {
   return n < 0 ? 0 : (n < l.width ? n : l.width);
 }
 
-/* The slot that entry i names; -1: none. */
+/* The slot that entry i of a list names; -1: none. */
 MLA_DEV int64_t mla_list_slot(const mla_slot_list &l, int64_t token, int i) {
   const int64_t slot = l.slots[token * l.slots_row + i];
   return slot >= 0 && slot < l.capacity ? slot : -1;
 }
 
-/* The key of an entry by one wave; zeros where it names none. */
-MLA_DEV void mla_load_listed(const mla_slot_list &l, int64_t token, int i,
-                             int dk, int compute, float *to) {
-  const int64_t slot = mla_list_slot(l, token, i);
+/* Of entry i of both lists, the second behind the `first` of the first. */
+MLA_DEV int64_t mla_listed_slot(const mla_sparse_args &a, int64_t token,
+                                int first, int i) {
+  return i < first ? mla_list_slot(a.main, token, i)
+                   : mla_list_slot(a.extra, token, i - first);
+}
+
+/* The key in a slot by one wave; zeros where there is none. */
+MLA_DEV void mla_load_slot(const mla_slot_list &l, int64_t slot, int dk,
+                           int compute, float *to) {
   if (slot < 0) {
     for (int d = MLA_LANE; d < dk; d += MLA_WAVE) to[d] = 0;
     return;
@@ -64,6 +70,15 @@ MLA_DEV void mla_load_listed(const mla_slot_list &l, int64_t token, int i,
   const int64_t at = id * l.block + offset * l.row;
   for (int d = MLA_LANE; d < dk; d += MLA_WAVE)
     to[d] = mla_load_any(l.cache, l.cache_dtype, at + d);
+}
+
+MLA_DEV void mla_load_listed(const mla_sparse_args &a, int64_t token, int first,
+                             int i, float *to) {
+  const int64_t slot = mla_listed_slot(a, token, first, i);
+  if (i < first)
+    mla_load_slot(a.main, slot, a.dk, a.compute, to);
+  else
+    mla_load_slot(a.extra, slot, a.dk, a.compute, to);
 }
 
 /* Grid: x token, y head group, z split. Shared: q of the block's waves, their
@@ -92,21 +107,15 @@ MLA_KERNEL mla_sparse_partial(mla_sparse_args a) {
   mla_row_begin(&sums);
   for (int j0 = lo; j0 < hi; j0 += a.tile) {
     x.n = hi - j0 < a.tile ? hi - j0 : a.tile;
+    const int mine = MLA_LANE % MLA_TILE_KEYS;
+    const int live =
+        mine < x.n && mla_listed_slot(a, token, first, j0 + mine) >= 0;
+    /* Lists end in entries that name nothing: every wave sees it alike. */
+    if (mla_keys_max(live ? 1.0f : 0.0f) == 0) continue;
     MLA_BARRIER();
-    for (int j = MLA_WAVE_ID; j < x.n; j += waves) {
-      const int i = j0 + j;
-      float *to = k_tile + j * step;
-      if (i < first)
-        mla_load_listed(a.main, token, i, a.dk, a.compute, to);
-      else
-        mla_load_listed(a.extra, token, i - first, a.dk, a.compute, to);
-    }
+    for (int j = MLA_WAVE_ID; j < x.n; j += waves)
+      mla_load_listed(a, token, first, j0 + j, k_tile + j * step);
     MLA_BARRIER();
-    const int i = j0 + MLA_LANE % MLA_TILE_KEYS;
-    int live = 0;
-    if (i < hi)
-      live = i < first ? mla_list_slot(a.main, token, i) >= 0
-                       : mla_list_slot(a.extra, token, i - first) >= 0;
     if (has_row) mla_row_add(x, live, &sums);
   }
   if (!has_row) return;
