@@ -2,6 +2,7 @@
  * api.c - the caller's side: everything is checked here, once, before a
  * backend is called, so that no backend need repeat it.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -228,6 +229,12 @@ static mla_status ask(const mla_device *dev, const described *d,
   mla_error own;
   error_clear(&own);
   *answer = mla_answer_init();
+  if ((d->problem.flags & MLA_COMMON_PREFIX) && !dev->backend->run_prefix) {
+    snprintf(answer->reason, sizeof answer->reason,
+             "flags: %.64s has no run_prefix for MLA_COMMON_PREFIX",
+             dev->backend->name);
+    return MLA_OK;
+  }
   mla_status st =
       dev->backend->query(dev->handle, &d->problem, &d->limits, answer, &own);
   if (st != MLA_OK) return hand_over(err, &own, st, dev->backend, "query");
@@ -322,11 +329,35 @@ static mla_status check_workspace(const mla_answer *answer,
   return MLA_OK;
 }
 
+/* The member that the plan was made for. */
+static mla_status call(const mla_plan *plan, const mla_args *args,
+                       int64_t prefix_len, void *workspace,
+                       uint64_t workspace_bytes, mla_stream stream,
+                       mla_error *err) {
+  const mla_backend *backend = plan->device->backend;
+  int common = (plan->problem.flags & MLA_COMMON_PREFIX) != 0;
+  mla_error own;
+  error_clear(&own);
+  mla_status st =
+      common ? backend->run_prefix(plan->plan, args, prefix_len, workspace,
+                                   workspace_bytes, stream, &own)
+             : backend->run(plan->plan, args, workspace, workspace_bytes,
+                            stream, &own);
+  if (st == MLA_OK) return st;
+  return hand_over(err, &own, st, backend, common ? "run_prefix" : "run");
+}
+
 mla_status mla_run(const mla_plan *plan, const mla_args *args, void *workspace,
                    uint64_t workspace_bytes, mla_stream stream,
                    mla_error *err) {
+  return mla_run_prefix(plan, args, 0, workspace, workspace_bytes, stream, err);
+}
+
+mla_status mla_run_prefix(const mla_plan *plan, const mla_args *args,
+                          int64_t prefix_len, void *workspace,
+                          uint64_t workspace_bytes, mla_stream stream,
+                          mla_error *err) {
   mla_args full;
-  mla_error own;
   if (!plan) return mla_fail(err, MLA_INVALID_ARGUMENT, "plan", "plan is NULL");
   mla_status st = mla_sized_read(&full, (uint32_t)sizeof full, args,
                                  MLA_SIZE_WITH(mla_args, tensor), "args", err);
@@ -338,9 +369,5 @@ mla_status mla_run(const mla_plan *plan, const mla_args *args, void *workspace,
     st = check_workspace(&plan->answer, workspace, workspace_bytes, err);
   if (st != MLA_OK) return st;
   if (mla_args_empty(&plan->problem, &full)) return MLA_OK;
-  error_clear(&own);
-  st = dev->backend->run(plan->plan, &full, workspace, workspace_bytes, stream,
-                         &own);
-  if (st != MLA_OK) return hand_over(err, &own, st, dev->backend, "run");
-  return MLA_OK;
+  return call(plan, &full, prefix_len, workspace, workspace_bytes, stream, err);
 }

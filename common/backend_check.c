@@ -9,7 +9,8 @@
 #include "error.h"
 #include "registry.h"
 
-/* Every member function by its place in the table, with its group. */
+/* Every member function by its place in the table, with its group; run_prefix
+   has none: it is there or not. */
 enum { REQUIRED, MEMORY, STREAM, GRAPH, EVENT, GROUPS };
 static const char *const group_names[GROUPS] = {"required", "memory", "stream",
                                                 "graph", "event"};

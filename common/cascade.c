@@ -87,9 +87,15 @@ static int64_t prefix_blocks(const mla_composed *c,
   const mla_tensor *table = &call->tensor[MLA_T_BLOCK_TABLE];
   int64_t blocks = call->step.prefix_len / c->problem.block_size;
   int64_t unit = (int64_t)(c->answer.tensor_alignment / sizeof(int32_t));
-  if (unit <= 1 || call->rows == 0) return blocks;
+  if (c->itself || unit <= 1 || call->rows == 0) return blocks;
   if (mla_at1(table, first_with_rows(&call->step)) % unit) return 0;
   return blocks / unit * unit;
+}
+
+int64_t mla_cascade_prefix(const mla_composed *c,
+                           const mla_compose_call *call) {
+  int64_t page = c->problem.block_size;
+  return call->step.prefix_len / page * page;
 }
 
 /* In host memory it can be seen whether the blocks are the same. */

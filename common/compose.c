@@ -9,6 +9,7 @@
 
 #include "args_check.h"
 #include "compose_internal.h"
+#include "device_over.h"
 #include "error.h"
 #include "problem_check.h"
 #include "sized.h"
@@ -84,21 +85,32 @@ static mla_status read_all(mla_composed *c, mla_device *dev,
 
 /* ---------------------------------------------------------------- answers */
 
+/* The one operation that a backend may do by itself: prefill with context, or
+   decode that is told of a prefix. A row's bits depend on what is in common. */
+static int may_override(const mla_composed *c) {
+  uint64_t never = MLA_BATCH_INVARIANT | MLA_SPARSE;
+  if (c->what.parts_only) return 0;
+  if (c->what.kind == MLA_CASCADE) return !(c->problem.flags & never);
+  return c->what.kind == MLA_CHUNKED_PREFILL;
+}
+
 /* What the backend does itself overrides the composition. */
-static mla_status ask_backend(mla_composed *c, int *itself, mla_error *err) {
-  *itself = 0;
-  if (c->what.parts_only || c->what.kind != MLA_CHUNKED_PREFILL) return MLA_OK;
+static mla_status ask_backend(mla_composed *c, mla_error *err) {
+  if (!may_override(c)) return MLA_OK;
   mla_compose_part *whole = &c->part[0];
   whole->problem = c->problem;
+  if (c->what.kind == MLA_CASCADE) whole->problem.flags |= MLA_COMMON_PREFIX;
   whole->limits = c->limits;
   whole->answer = mla_answer_init();
   mla_status st =
       mla_query(c->dev, &whole->problem, &whole->limits, &whole->answer, err);
   if (st != MLA_OK || !whole->answer.supported) return st;
-  *itself = 1;
+  c->itself = 1;
   c->part_count = 1;
-  c->composer = NULL;
   c->answer = whole->answer;
+  if (c->what.kind == MLA_CASCADE &&
+      c->answer.determinism > MLA_DETERMINISM_RUN_TO_RUN)
+    c->answer.determinism = MLA_DETERMINISM_RUN_TO_RUN;
   return MLA_OK;
 }
 
@@ -151,10 +163,9 @@ static uint64_t widest_workspace(const mla_composed *c) {
 }
 
 static mla_status answer(mla_composed *c, mla_error *err) {
-  int itself;
   c->answer = mla_answer_init();
-  mla_status st = ask_backend(c, &itself, err);
-  if (st != MLA_OK || itself) return st;
+  mla_status st = ask_backend(c, err);
+  if (st != MLA_OK || c->itself) return st;
   c->answer.supported = 1;
   c->answer.determinism = MLA_DETERMINISM_BATCH_INVARIANT;
   c->answer.workspace_alignment = 64;
@@ -178,7 +189,7 @@ static mla_status answer(mla_composed *c, mla_error *err) {
 
 static void name_kernel(mla_composed *c) {
   char of[sizeof c->answer.kernel];
-  if (!c->composer || !c->answer.supported) return;
+  if (c->itself || !c->answer.supported) return;
   memcpy(of, c->part[0].answer.kernel, sizeof of);
   snprintf(c->answer.kernel, sizeof c->answer.kernel, "%.15s:%.47s",
            c->composer->name, of);
@@ -332,7 +343,7 @@ mla_status mla_composed_run(mla_composed *c, const mla_args *args,
   mla_args full;
   if (!c)
     return mla_fail(err, MLA_INVALID_ARGUMENT, "composed", "composed is NULL");
-  if (!c->composer)
+  if (c->itself && c->what.kind != MLA_CASCADE)
     return mla_run(c->part[0].plan, args, workspace, workspace_bytes, stream,
                    err);
   mla_status st = mla_sized_read(&full, (uint32_t)sizeof full, args,
@@ -351,7 +362,11 @@ mla_status mla_composed_run(mla_composed *c, const mla_args *args,
   call.stream = stream;
   st = read_step(c, step, &call, err);
   if (st == MLA_OK) st = check_lengths(c, &call, err);
-  if (st == MLA_OK) st = check_workspace(c, workspace, workspace_bytes, err);
+  if (st == MLA_OK && !c->itself)
+    st = check_workspace(c, workspace, workspace_bytes, err);
   if (st != MLA_OK || call.rows == 0) return st;
+  if (c->itself)
+    return mla_run_prefix(c->part[0].plan, &full, mla_cascade_prefix(c, &call),
+                          workspace, workspace_bytes, stream, err);
   return c->composer->run(c, &call, err);
 }

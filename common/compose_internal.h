@@ -47,8 +47,9 @@ typedef struct mla_composer {
 
 struct mla_composed {
   mla_device *dev;
-  const mla_composer *composer; /* NULL: the backend does it itself, part 0 */
-  int host;                     /* the device's memory is the host's */
+  const mla_composer *composer;
+  int itself; /* the backend does the whole: part 0 */
+  int host;   /* the device's memory is the host's */
   mla_composition what;
   mla_problem problem;
   mla_limits limits; /* without hints */
@@ -67,6 +68,9 @@ struct mla_composed {
 extern const mla_composer mla_composer_cascade;
 extern const mla_composer mla_composer_chunked;
 extern const mla_composer mla_composer_sharded;
+
+/* cascade.c: keys of the step's prefix that fill whole blocks. */
+int64_t mla_cascade_prefix(const mla_composed *c, const mla_compose_call *call);
 
 /* ------------------------------------------------------------- describing */
 

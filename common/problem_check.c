@@ -142,12 +142,12 @@ static mla_status check_sizes(const mla_op_spec *spec, const mla_problem *p,
 /* ---------------------------------------------------------------- flags */
 
 static const char *const flag_names[] = {
-    "MLA_CAUSAL",          "MLA_RETURN_LSE",   "MLA_LSE_BASE2",
-    "MLA_HAS_SINK",        "MLA_SEPARATE_V",   "MLA_CONTEXT",
-    "MLA_BATCH_INVARIANT", "MLA_FUSED_Q",      "MLA_FUSED_O",
-    "MLA_ALIBI",           "MLA_OUTPUT_SCALE", "MLA_SPARSE",
-    "MLA_EXTRA_CACHE",     "MLA_SCALE_POW2",   "MLA_RETURN_LOGITS",
-    "MLA_BLOCK_SCALED",
+    "MLA_CAUSAL",          "MLA_RETURN_LSE",    "MLA_LSE_BASE2",
+    "MLA_HAS_SINK",        "MLA_SEPARATE_V",    "MLA_CONTEXT",
+    "MLA_BATCH_INVARIANT", "MLA_FUSED_Q",       "MLA_FUSED_O",
+    "MLA_ALIBI",           "MLA_OUTPUT_SCALE",  "MLA_SPARSE",
+    "MLA_EXTRA_CACHE",     "MLA_SCALE_POW2",    "MLA_RETURN_LOGITS",
+    "MLA_BLOCK_SCALED",    "MLA_COMMON_PREFIX",
 };
 
 static int lowest_bit(uint64_t bits) {
@@ -310,6 +310,11 @@ static mla_status check_sparse(const mla_problem *p, mla_error *err) {
   if ((p->flags & MLA_EXTRA_CACHE) && !(p->flags & MLA_SPARSE))
     return mla_fail(err, MLA_INVALID_ARGUMENT, "flags",
                     "flags is 0x%llx; MLA_EXTRA_CACHE needs MLA_SPARSE", flags);
+  if ((p->flags & MLA_COMMON_PREFIX) && (p->flags & MLA_SPARSE))
+    return mla_fail(err, MLA_INVALID_ARGUMENT, "flags",
+                    "flags is 0x%llx; with MLA_SPARSE there is no prefix "
+                    "(MLA_COMMON_PREFIX)",
+                    flags);
   if ((p->flags & MLA_SPARSE) && (p->flags & MLA_CAUSAL))
     return mla_fail(err, MLA_INVALID_ARGUMENT, "flags",
                     "flags is 0x%llx; with MLA_SPARSE the list decides what a "

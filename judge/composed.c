@@ -210,7 +210,8 @@ mla_status mla_composed_device(mla_device *device, const mla_vector *v,
   h->inner = device;
   h->what.size = (uint32_t)sizeof h->what;
   h->what.kind = kind;
-  h->what.parts_only = 1;
+  /* A backend's own cascade is judged by nothing else. */
+  h->what.parts_only = kind != MLA_CASCADE;
   h->what.ranks = (int32_t)v->recipe.num[MLA_K_RANKS];
   h->what.interleave = (int32_t)v->recipe.num[MLA_K_INTERLEAVE];
   h->prefix = v->recipe.num[MLA_K_PREFIX];

@@ -294,8 +294,10 @@ void mla_explain(const mla_vector *v, const mla_evidence *e,
   if (explainer->all <= 0) explainer->all = 3e10;
   memset(&verdict->look, 0, sizeof verdict->look);
   if (mla_explain_traces(v, e, verdict)) return;
-  /* Its values are not those of one operation, wrong in one way. */
-  if (v->has_recipe && mla_case_composed(&v->recipe)) return;
+  /* Its values are not those of one operation, wrong in one way; but those of
+     a backend's own cascade are. */
+  if (v->has_recipe && mla_case_composed(&v->recipe) && !bench_prefix(v, e))
+    return;
   if (verdict->outputs > 0) explain_values(v, e, explainer, verdict);
   if (!verdict->look.cls[0]) mla_explain_places(v, e, verdict);
   remember(explainer, &verdict->look);

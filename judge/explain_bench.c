@@ -371,10 +371,25 @@ void bench_free(bench *b) {
 
 /* ----------------------------------------------------------------- scoring */
 
+/* A composition names itself before its parts. */
+int64_t bench_prefix(const mla_vector *v, const mla_evidence *e) {
+  int64_t page = v->problem.block_size;
+  if (!v->has_recipe || !v->recipe.num[MLA_K_CASCADE] ||
+      strncmp(e->answer->kernel, "cascade:", strlen("cascade:")) == 0)
+    return 0;
+  return v->recipe.num[MLA_K_PREFIX] / page * page;
+}
+
 static int run_probe(bench *b, int32_t fault, int32_t a, double x) {
   mla_tensor tensor[MLA_T_COUNT];
   mla_args args = {(uint32_t)sizeof args, MLA_T_COUNT, tensor};
-  planted_probe probe = {fault, a, x, b->wanted, b->e->poison, b->earlier};
+  planted_probe probe = {fault,
+                         a,
+                         x,
+                         b->wanted,
+                         b->e->poison,
+                         b->earlier,
+                         bench_prefix(b->v, b->e)};
   memcpy(tensor, b->v->tensor, sizeof tensor);
   for (int s = 0; s < MLA_T_COUNT; s++) {
     int from = b->v->alias[s] >= 0 ? b->v->alias[s] : s;

@@ -48,6 +48,9 @@ void bench_free(bench *b);
 void bench_thin_out(unsigned char *mark, int64_t rows, unsigned char which,
                     int64_t most);
 
+/* Keys of the prefix that a backend's own cascade was told of; 0: none. */
+int64_t bench_prefix(const mla_vector *v, const mla_evidence *e);
+
 /* 0: the fault cannot be computed for this call. */
 int bench_probe(bench *b, int32_t fault, int32_t a, double x,
                 bench_score *score);

@@ -50,10 +50,11 @@ const mla_field mla_limits_fields[] = {
 };
 
 static const char *const flag_words[] = {
-    "causal",      "return_lse", "lse_base2",       "has_sink",
-    "separate_v",  "context",    "batch_invariant", "fused_q",
-    "fused_o",     "alibi",      "output_scale",    "sparse",
-    "extra_cache", "scale_pow2", "return_logits",   "block_scaled"};
+    "causal",       "return_lse", "lse_base2",       "has_sink",
+    "separate_v",   "context",    "batch_invariant", "fused_q",
+    "fused_o",      "alibi",      "output_scale",    "sparse",
+    "extra_cache",  "scale_pow2", "return_logits",   "block_scaled",
+    "common_prefix"};
 #define FLAG_WORDS ((int)(sizeof flag_words / sizeof flag_words[0]))
 
 const char *mla_flag_word(int bit) {

@@ -30,7 +30,7 @@ extern "C" {
 #endif
 
 #define MLA_ABI_MAJOR 1
-#define MLA_ABI_MINOR 0
+#define MLA_ABI_MINOR 1
 
 /* ---------------------------------------------------------------- status */
 
@@ -249,7 +249,8 @@ typedef enum mla_slot {
 #define MLA_SCALE_POW2 ((uint64_t)1 << 13)    /* kv_write: powers of two */
 #define MLA_RETURN_LOGITS ((uint64_t)1 << 14) /* index: write MLA_T_LOGITS */
 #define MLA_BLOCK_SCALED ((uint64_t)1 << 15)  /* absorb: weights have scales */
-#define MLA_ALL_FLAGS ((((uint64_t)1 << 16) - 1))
+#define MLA_COMMON_PREFIX ((uint64_t)1 << 16) /* decode: run_prefix follows */
+#define MLA_ALL_FLAGS ((((uint64_t)1 << 17) - 1))
 
 /*
  * An operation on described data: formats, sizes, flags. What is the same
@@ -470,6 +471,18 @@ typedef struct mla_backend {
   mla_status (*event_elapsed)(mla_event *a, mla_event *b, double *ms,
                               mla_error *err);
   void (*event_free)(mla_event *event);
+
+  /*
+   * Since 1.1; NULL: none, and a cascade is made of decodes and a merge.
+   * run() of a decode that was planned with MLA_COMMON_PREFIX: the first
+   * prefix_len keys of all requests with a row lie in the same blocks, and
+   * every row sees them. A multiple of block_size; 0: nothing is said. The
+   * result is that of run().
+   */
+  mla_status (*run_prefix)(const mla_backend_plan *plan, const mla_args *args,
+                           int64_t prefix_len, void *workspace,
+                           uint64_t workspace_bytes, mla_stream stream,
+                           mla_error *err);
 } mla_backend;
 
 #if defined(_WIN32)

@@ -40,7 +40,8 @@ typedef struct mla_composition {
   uint32_t size;
   int32_t kind;       /* mla_composition_kind */
   int32_t parts_only; /* nonzero: compose even where the backend does the
-                         whole itself (it says yes to prefill with context) */
+                         whole itself (it says yes to prefill with context, to
+                         decode with MLA_COMMON_PREFIX) */
   int32_t ranks;      /* MLA_SHARDED: shards, >= 1 */
   int32_t interleave; /* MLA_SHARDED: consecutive positions of a shard, >= 1 */
   int32_t reserved;

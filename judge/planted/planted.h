@@ -108,6 +108,7 @@ typedef struct planted_probe {
                                   that is to be computed, or NULL: all */
   unsigned char poison;        /* of the workspace */
   const int32_t *stale_lens;   /* lengths of an earlier run, or NULL */
+  int64_t prefix;              /* decode: what run_prefix is told, or 0 */
 } planted_probe;
 
 /*

@@ -194,6 +194,7 @@ const mla_backend *mla_planted_backend(uint32_t major, uint32_t minor) {
       .plan = make_plan,
       .run = planted_run,
       .plan_free = free_plan,
+      .run_prefix = planted_run_prefix,
   };
   (void)minor;
   return major == MLA_ABI_MAJOR ? &backend : NULL;

@@ -33,6 +33,7 @@ typedef struct planted_call {
   double x;
   const unsigned char *wanted; /* rows token * heads + head, or NULL */
   int64_t only_head, only_request;
+  int64_t prefix; /* keys that all requests have in common, or 0 */
 } planted_call;
 
 #define FAULT(c, NAME) ((c)->fault == PLANTED_##NAME)
@@ -64,6 +65,11 @@ const mla_tensor *planted_arg(const planted_call *c, int slot);
 mla_status planted_run(const mla_backend_plan *plan, const mla_args *args,
                        void *workspace, uint64_t workspace_bytes,
                        mla_stream stream, mla_error *err);
+/* Likewise of decodes that are told of a common prefix. */
+mla_status planted_run_prefix(const mla_backend_plan *plan,
+                              const mla_args *args, int64_t prefix_len,
+                              void *workspace, uint64_t workspace_bytes,
+                              mla_stream stream, mla_error *err);
 mla_status planted_dispatch(const planted_call *c);
 
 /* planted_backend.c */

@@ -15,8 +15,9 @@ typedef struct decode_state {
 } decode_state;
 
 int64_t planted_max_parts(const mla_problem *p, const mla_limits *limits) {
+  int64_t prefix = (p->flags & MLA_COMMON_PREFIX) != 0;
   if (p->op != MLA_OP_PREFILL)
-    return limits->num_splits > 1 ? limits->num_splits : 1;
+    return (limits->num_splits > 1 ? limits->num_splits : 1) + prefix;
   int64_t chunk = limits->context_chunk;
   if (!(p->flags & MLA_CONTEXT)) return 1;
   return chunk > 0 ? (limits->max_seq_len + chunk - 1) / chunk + 1 : 2;
@@ -105,6 +106,23 @@ static void even_ranges(decode_state *s, int64_t n) {
     s->ranges[i] = (planted_range){i * per, (i + 1) * per};
 }
 
+/* The keys that all requests have in common are the last range, the rest of
+   the row's is split. */
+static void ranges_after_prefix(decode_state *s, const planted_row *row) {
+  const planted_call *c = s->c;
+  int64_t from = FAULT(c, CASCADE_TWICE) ? 0 : c->prefix, end = c->prefix;
+  int32_t splits = s->parts - 1;
+  if (FAULT(c, CASCADE_LOST)) end = 0;
+  if (FAULT(c, CASCADE_MASK)) {
+    const mla_tensor *starts = planted_arg(c, MLA_T_QUERY_START_LOC);
+    end += row->token + 1 - planted_int(starts, starts->shape[0] - 1);
+  }
+  int64_t per = (row->visible - from + splits - 1) / splits;
+  for (int32_t i = 0; i < splits; i++)
+    s->ranges[i] = (planted_range){from + i * per, from + (i + 1) * per};
+  s->ranges[splits] = (planted_range){0, end < 0 ? 0 : end};
+}
+
 static planted_keys keys_of(const decode_state *s, int64_t over) {
   planted_keys keys = {s->k, s->v, s->dk, s->dv, s->dk, s->dv, over};
   if (s->v) return keys;
@@ -153,8 +171,11 @@ static void request_rows(decode_state *s, int64_t b, int64_t kv_head,
       if (seen > n && !FAULT(c, TAIL_SEEN) && !FAULT(c, EMPTY_ROW_FIRST))
         seen = n;
       planted_query_row(c, t, h, s->dk, s->q);
-      even_ranges(s, seen);
       planted_row row = {t - shift, h, seen, s->q, seq};
+      if (c->prefix)
+        ranges_after_prefix(s, &row);
+      else
+        even_ranges(s, seen);
       planted_keys keys = keys_of(s, extra);
       planted_attend(c, &row, &keys, s->ranges, s->parts, s->scores);
     }

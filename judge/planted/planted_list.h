@@ -189,6 +189,15 @@
   X(PREFIX_CONTEXT, "prefix-context", "PREFIX", PLANTED_PREFILL,               \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "the cached context is ignored")                                           \
+  X(CASCADE_TWICE, "cascade-twice", "PREFIX", PLANTED_DECODE,                  \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "a common prefix counts once for all and once a request")                  \
+  X(CASCADE_LOST, "cascade-lost", "PREFIX", PLANTED_DECODE,                    \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "what the rows see of a common prefix is not merged")                      \
+  X(CASCADE_MASK, "cascade-mask", "PREFIX", PLANTED_DECODE,                    \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "a common prefix is masked as if all rows were one request's")             \
   X(CP_LOCAL_MASK, "cp-local-mask", "CP-SHARD", PLANTED_DECODE,                \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_COUNTS, 2, 0, 3, 0,                  \
     "with a shards, bounds of rows are local_len - query_len + row")           \

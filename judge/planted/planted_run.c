@@ -95,6 +95,14 @@ static mla_status run_right(const planted_call *c) {
 mla_status planted_run(const mla_backend_plan *plan, const mla_args *args,
                        void *workspace, uint64_t workspace_bytes,
                        mla_stream stream, mla_error *err) {
+  return planted_run_prefix(plan, args, 0, workspace, workspace_bytes, stream,
+                            err);
+}
+
+mla_status planted_run_prefix(const mla_backend_plan *plan,
+                              const mla_args *args, int64_t prefix_len,
+                              void *workspace, uint64_t workspace_bytes,
+                              mla_stream stream, mla_error *err) {
   mla_status st;
   (void)stream;
   (void)workspace_bytes;
@@ -110,7 +118,8 @@ mla_status planted_run(const mla_backend_plan *plan, const mla_args *args,
                     plan->handle.x,
                     NULL,
                     plan->handle.head,
-                    plan->handle.request};
+                    plan->handle.request,
+                    prefix_len};
   if (misbehave(&c, &st, err)) return st;
   if (c.only_head >= 0 || c.only_request >= 0) {
     st = run_right(&c);
@@ -132,16 +141,18 @@ mla_status mla_planted_probe(const planted_probe *probe,
   memset(&plan, 0, sizeof plan);
   plan.handle = (mla_handle){probe->fault, probe->a, probe->x, -1, -1};
   plan.problem = *problem;
+  if (probe->prefix) plan.problem.flags |= MLA_COMMON_PREFIX;
   plan.limits = *limits;
   plan.first_lens = (int32_t *)(uintptr_t)probe->stale_lens;
   if (probe->stale_lens) plan.first_count = limits->requests;
-  int64_t floats = planted_scratch(problem, limits);
+  int64_t floats = planted_scratch(&plan.problem, limits);
   plan.workspace_bytes = (uint64_t)floats * sizeof(float);
   float *ws = malloc((size_t)(floats + 1) * sizeof *ws);
   if (!ws) return mla_fail(err, MLA_OUT_OF_MEMORY, "probe", "no memory");
   memset(ws, probe->poison, (size_t)floats * sizeof *ws);
-  planted_call c = {&plan,    problem,  args,          ws, floats, probe->fault,
-                    probe->a, probe->x, probe->wanted, -1, -1};
+  planted_call c = {
+      &plan,    &plan.problem, args,          ws, floats, probe->fault,
+      probe->a, probe->x,      probe->wanted, -1, -1,     probe->prefix};
   mla_status st = planted_dispatch(&c);
   free(ws);
   return st;

@@ -158,6 +158,7 @@ PINNED(MLA_EXTRA_CACHE, 0x1000u);
 PINNED(MLA_SCALE_POW2, 0x2000u);
 PINNED(MLA_RETURN_LOGITS, 0x4000u);
 PINNED(MLA_BLOCK_SCALED, 0x8000u);
+PINNED(MLA_COMMON_PREFIX, 0x10000u);
 
 #if UINTPTR_MAX == UINT64_MAX
 AT(mla_error, size, 0);
@@ -283,5 +284,6 @@ AT(mla_backend, event_create, 184);
 AT(mla_backend, event_record, 192);
 AT(mla_backend, event_elapsed, 200);
 AT(mla_backend, event_free, 208);
-AT_LEAST(mla_backend, 216);
+AT(mla_backend, run_prefix, 216);
+AT_LEAST(mla_backend, 224);
 #endif

@@ -20,6 +20,7 @@ static void works(const char *path, const char *name) {
   ck_assert_str_eq(backend->name, name);
   ck_assert_uint_eq(backend->size, sizeof *backend);
   ck_assert(backend->mem_alloc == NULL);
+  ck_assert(backend->run_prefix == NULL); /* of minor 1: none has it */
   ck_assert_msg(mla_open(name, 0, NULL, &dev, &err) == MLA_OK, "%s",
                 err.message);
   fixed_step *step = fixed_step_new(MLA_OP_MATMUL, 0, MLA_CACHE_NONE);
@@ -69,7 +70,7 @@ static const struct {
   const char *field, *says;
 } refused[] = {
     {PLUGIN("wrong_major"), MLA_VERSION_MISMATCH, "major", "2.0"},
-    {PLUGIN("null_table"), MLA_VERSION_MISMATCH, "major", "1.0"},
+    {PLUGIN("null_table"), MLA_VERSION_MISMATCH, "major", "1.1"},
     {PLUGIN("no_symbol"), MLA_NOT_AVAILABLE, "path", "mla_backend_get"},
     {PLUGIN("duplicate"), MLA_INVALID_ARGUMENT, "name", "\"abi-good\""},
     {PLUGIN("ref"), MLA_INVALID_ARGUMENT, "name", "\"ref\""},

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "check_main.h"
+#include "registry.h"
 #include "tensor.h"
 
 enum { H = 2, L = 8, R = 4, P = 4, V = 4, BS = 4, NB = 6, W = 3, B = 2 };
@@ -303,6 +304,113 @@ START_TEST(own_operation_overrides) {
 }
 END_TEST
 
+/* ------------------------------------------------- a backend's own cascade */
+
+static int64_t told; /* what run_prefix was told last; -1: it was not called */
+
+static mla_status own_cascade(const mla_backend_plan *plan,
+                              const mla_args *args, int64_t prefix_len,
+                              void *workspace, uint64_t workspace_bytes,
+                              mla_stream stream, mla_error *err) {
+  told = prefix_len;
+  return mla_backend_find("ref")->run(plan, args, workspace, workspace_bytes,
+                                      stream, err);
+}
+
+/* The reference under another name, with a cascade of its own; `size` bytes
+   of its table are shown, as those of an older minor would be. */
+static void open_own(call *c, const char *name, size_t size) {
+  static mla_backend tables[2];
+  mla_backend *table = &tables[size < sizeof *table];
+  mla_error err = mla_error_init();
+  *table = *mla_backend_find("ref");
+  table->name = name;
+  table->size = (uint32_t)size;
+  table->minor = size < sizeof *table ? 0 : MLA_ABI_MINOR;
+  table->run_prefix = own_cascade;
+  const mla_backend *found;
+  ck_assert_int_eq(mla_registry_add(table, "test", &found, NULL), MLA_OK);
+  call_new(c, MLA_CASCADE);
+  mla_composed_free(c->composed);
+  mla_close(c->dev);
+  ck_assert_int_eq(mla_open(name, 0, NULL, &c->dev, NULL), MLA_OK);
+  ck_assert_msg(mla_compose(c->dev, &c->x.what, &c->x.problem, &c->x.limits,
+                            &c->composed, &err) == MLA_OK,
+                "%s", err.message);
+  told = -1;
+}
+
+/* It is told of whole blocks that all rows see, and gives what decode does. */
+START_TEST(own_cascade_overrides) {
+  float first[B * H * L];
+  mla_answer answer = mla_answer_init();
+  call c;
+  open_own(&c, "own", sizeof(mla_backend));
+  ck_assert_str_eq(mla_composed_answer(c.composed)->kernel, "ref");
+  ck_assert_int_eq(mla_composed_answer(c.composed)->determinism,
+                   MLA_DETERMINISM_RUN_TO_RUN);
+  c.x.step.prefix_len = 2 * BS + 1; /* of which one key is no block */
+  ck_assert_int_eq(go(&c, NULL), MLA_OK);
+  ck_assert_int_eq(told, 2 * BS);
+  memcpy(first, c.x.out, sizeof first);
+  c.step = NULL;
+  ck_assert_int_eq(go(&c, NULL), MLA_OK);
+  ck_assert_int_eq(told, 0);
+  ck_assert_int_eq(memcmp(first, c.x.out, sizeof first), 0);
+  told = -1;
+  c.x.starts[1] = c.x.starts[2] = 0;
+  ck_assert_int_eq(go(&c, NULL), MLA_OK);
+  ck_assert_int_eq(told, -1);
+  c.x.what.parts_only = 1;
+  ck_assert_int_eq(mla_compose_query(c.dev, &c.x.what, &c.x.problem,
+                                     &c.x.limits, &answer, NULL),
+                   MLA_OK);
+  ck_assert_str_eq(answer.kernel, "cascade:ref");
+  c.x.what.parts_only = 0;
+  c.x.problem.flags |= MLA_BATCH_INVARIANT;
+  ck_assert_int_eq(mla_compose_query(c.dev, &c.x.what, &c.x.problem,
+                                     &c.x.limits, &answer, NULL),
+                   MLA_OK);
+  ck_assert_int_eq(answer.supported, 0);
+  call_free(&c);
+}
+END_TEST
+
+/* What is checked of a step holds for a backend's own cascade too. */
+START_TEST(own_cascade_is_checked) {
+  mla_error err = mla_error_init();
+  call c;
+  open_own(&c, "own", sizeof(mla_backend));
+  c.x.step.prefix_len = 10;
+  ck_assert_int_eq(go(&c, &err), MLA_INVALID_ARGUMENT);
+  ck_assert_str_eq(err.field, "prefix_len");
+  c.x.step.prefix_len = 2 * BS;
+  c.x.table[W + 1] = 5;
+  ck_assert_int_eq(go(&c, &err), MLA_INVALID_ARGUMENT);
+  ck_assert_int_eq(told, -1);
+  ck_assert(c.x.out[0] == 77);
+  call_free(&c);
+}
+END_TEST
+
+/* A table that ends before run_prefix: the cascade is made of parts. */
+START_TEST(an_older_minor_is_composed) {
+  mla_answer answer = mla_answer_init();
+  call c;
+  open_own(&c, "older", offsetof(mla_backend, run_prefix));
+  ck_assert_str_eq(mla_composed_answer(c.composed)->kernel, "cascade:ref");
+  ck_assert_int_eq(go(&c, NULL), MLA_OK);
+  ck_assert_int_eq(told, -1);
+  ck_assert(c.x.out[0] != 77);
+  c.x.problem.flags |= MLA_COMMON_PREFIX;
+  ck_assert_int_eq(mla_query(c.dev, &c.x.problem, &c.x.limits, &answer, NULL),
+                   MLA_OK);
+  ck_assert_int_eq(answer.supported, 0);
+  ck_assert_ptr_nonnull(strstr(answer.reason, "older has no run_prefix"));
+  call_free(&c);
+}
+END_TEST
+
 /* The chunk bounds the workspace, whatever the context. */
 START_TEST(workspace_is_bounded) {
   mla_device *dev;
@@ -361,6 +469,9 @@ int main(void) {
   tcase_add_test(tcase, with_and_without_a_step);
   tcase_add_test(tcase, empty_steps);
   tcase_add_test(tcase, own_operation_overrides);
+  tcase_add_test(tcase, own_cascade_overrides);
+  tcase_add_test(tcase, own_cascade_is_checked);
+  tcase_add_test(tcase, an_older_minor_is_composed);
   tcase_add_test(tcase, workspace_is_bounded);
   tcase_add_test(tcase, common_prefixes);
   suite_add_tcase(suite, tcase);

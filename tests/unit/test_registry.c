@@ -91,11 +91,11 @@ END_TEST
 
 START_TEST(versions_must_match) {
   mla_backend table = witness_table("version", 1);
-  refused(NULL, MLA_VERSION_MISMATCH, "major", "1.0");
+  refused(NULL, MLA_VERSION_MISMATCH, "major", "1.1");
   table.major = MLA_ABI_MAJOR + 1;
-  refused(&table, MLA_VERSION_MISMATCH, "major", "2.0");
+  refused(&table, MLA_VERSION_MISMATCH, "major", "2.1");
   table.size = 8; /* too short for the rest, long enough to tell why */
-  refused(&table, MLA_VERSION_MISMATCH, "major", "2.0");
+  refused(&table, MLA_VERSION_MISMATCH, "major", "2.1");
   table.major = MLA_ABI_MAJOR;
   refused(&table, MLA_VERSION_MISMATCH, "size", "8 bytes");
   table.size = 0;
