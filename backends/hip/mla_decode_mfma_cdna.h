@@ -61,6 +61,11 @@ MLA_DEV const unsigned char *mla_mfma_key_at(const mla_attend_args &a,
          j % a.block_size * a.k_row;
 }
 
+/* Whether any row sees something of a tile. */
+MLA_DEV int mla_mfma_some(const mla_mfma_paged &, const int *) {
+  return 1;
+}
+
 /* Scores of keys j0.. that this lane's row does not see; r is key 4g + r. */
 MLA_DEV void mla_mfma_hide(const mla_mfma_paged &from, const int *, int j0,
                            mla_f32x4 *s) {
@@ -237,7 +242,7 @@ MLA_DEV void mla_mfma_attend(const mla_attend_args &a, const FROM &from,
     if (j0 + MLA_MFMA_KEYS < hi)
       mla_mfma_take(key = mla_mfma_key_at(a, from, j0 + MLA_MFMA_KEYS + own),
                     &next);
-    if (!wave_has_rows) continue;
+    if (!wave_has_rows || !mla_mfma_some(from, live[0])) continue;
     mla_f32x4 s = mla_mfma_scores<DT>(tile, q, rest) * a.scale;
     mla_mfma_hide(from, live[0], j0, &s);
     const mla_u32x2 p = mla_mfma_softmax<DT>(&sums, s, acc);

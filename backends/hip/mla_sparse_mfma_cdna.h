@@ -38,6 +38,11 @@ MLA_DEV const unsigned char *mla_mfma_key_at(const mla_attend_args &,
          slot % l.block_size * l.row;
 }
 
+/* Whether any of a tile's places names a slot: lists often end in none. */
+MLA_DEV int mla_mfma_some(const mla_mfma_listed &, const int *live) {
+  return MLA_ANY_LANE(live[MLA_LANE % MLA_MFMA_KEYS]);
+}
+
 MLA_DEV void mla_mfma_hide(const mla_mfma_listed &, const int *live, int,
                            mla_f32x4 *s) {
   const int g = MLA_LANE / 16;
