@@ -64,15 +64,16 @@ enum { rows_at_once = 24 };
 typedef struct pace {
   const mla_cpu_block *b;
   int part, parts; /* so far, of all panels */
+  mla_cpu_product_fn *product;
 } pace;
 
-static void product(const mla_cpu_table *table, pace *ahead, int64_t m,
-                    int64_t k, const float *a, int64_t row, int64_t col,
-                    const float *b, const float *beta, float *c) {
+static void product(pace *ahead, int64_t m, int64_t k, const float *a,
+                    int64_t row, int64_t col, const float *b, const float *beta,
+                    float *c) {
   for (int64_t i = 0; i < m; i += rows_at_once) {
     if (ahead->b->ahead && ahead->part < ahead->parts)
       ahead->b->ahead(ahead->b->ahead_state, ahead->part++, ahead->parts);
-    table->product(mla_cpu_min(rows_at_once, m - i), k, a + i * row, row, col,
+    ahead->product(mla_cpu_min(rows_at_once, m - i), k, a + i * row, row, col,
                    b, beta, c + i * LANES);
   }
 }
@@ -83,13 +84,13 @@ static int64_t chains_of(int64_t width) {
 
 /* scores = keys x queries, in chains of equal length within what one call may
    add up. */
-static void find_scores(const mla_cpu_table *table, int n, pace *ahead,
-                        int64_t width, const float *q, float *scores) {
+static void find_scores(int n, pace *ahead, int64_t width, const float *q,
+                        float *scores) {
   const mla_cpu_block *b = ahead->b;
   int64_t chain = mla_cpu_ceil(width, chains_of(width));
   for (int64_t at = 0; at < width; at += chain)
-    product(table, ahead, n, mla_cpu_min(chain, width - at), b->k + at, b->k_ld,
-            1, q + at * LANES, at == 0 ? NULL : ones, scores);
+    product(ahead, n, mla_cpu_min(chain, width - at), b->k + at, b->k_ld, 1,
+            q + at * LANES, at == 0 ? NULL : ones, scores);
 }
 
 /* How many keys of the block each lane sees; returns the most of them. Keys
@@ -126,23 +127,30 @@ static int is_finite_block(const mla_cpu_block *b, int64_t v_dim) {
  * would leak. So the lanes that see equally much are done on their own, by the
  * same kernel, on the keys they see.
  */
-static void accumulate_apart(const mla_cpu_table *table, mla_cpu_tile *tile,
-                             const mla_cpu_block *b, const int32_t *visible,
-                             const float *beta, float *acc) {
+static void accumulate_apart(mla_cpu_product_fn *by, int lanes,
+                             mla_cpu_tile *tile, const mla_cpu_block *b,
+                             const int32_t *visible, const float *beta,
+                             float *acc) {
   int32_t done = -1; /* ascending */
   for (;;) {
     int32_t next = b->n + 1;
-    for (int x = 0; x < LANES; x++)
+    for (int x = 0; x < lanes; x++)
       if (visible[x] > done && visible[x] < next) next = visible[x];
     if (next > b->n) return;
     memcpy(tile->spare, acc, (size_t)(tile->v_dim * LANES) * sizeof(float));
-    table->product(tile->v_dim, next, b->v, 1, b->v_ld, tile->scores, beta,
-                   tile->spare);
-    for (int x = 0; x < LANES; x++)
+    by(tile->v_dim, next, b->v, 1, b->v_ld, tile->scores, beta, tile->spare);
+    for (int x = 0; x < lanes; x++)
       for (int64_t c = 0; visible[x] == next && c < tile->v_dim; c++)
         acc[c * LANES + x] = tile->spare[c * LANES + x];
     done = next;
   }
+}
+
+/* Are half of the panel's lanes enough? A soft cap works on all. */
+static int is_half(const mla_cpu_table *table, const mla_cpu_tile *tile,
+                   int panel) {
+  int rows = tile->rows ? tile->rows - panel * LANES : LANES;
+  return table->product_half && rows <= LANES / 2 && tile->soft_cap == 0.0f;
 }
 
 static void attend_panel(const mla_cpu_table *table, mla_cpu_tile *tile,
@@ -150,21 +158,24 @@ static void attend_panel(const mla_cpu_table *table, mla_cpu_tile *tile,
   const mla_cpu_block *b = ahead->b;
   int32_t visible[LANES];
   float beta[LANES];
-  int mixed;
+  int mixed, half = is_half(table, tile, panel);
   const float *q = tile->q + panel * tile->width * LANES;
   int n = find_visible(tile->limit + panel * LANES, b->first, b->n, visible,
                        &mixed);
   if (n == 0) return;
-  find_scores(table, n, ahead, tile->width, q, tile->scores);
+  ahead->product = half ? table->product_half : table->product;
+  find_scores(n, ahead, tile->width, q, tile->scores);
   if (tile->soft_cap > 0.0f) table->softcap(n, tile->scores, tile->soft_cap);
   mla_cpu_part part = mla_cpu_part_at(
       tile->parts + panel * mla_cpu_part_floats(tile->v_dim), tile->v_dim);
-  table->softmax(n, tile->scores, mixed ? visible : NULL, part.m, part.l, beta);
+  mla_cpu_softmax_fn *softmax = half ? table->softmax_half : table->softmax;
+  softmax(n, tile->scores, mixed ? visible : NULL, part.m, part.l, beta);
   if (mixed && *finite < 0) *finite = is_finite_block(b, tile->v_dim);
   if (mixed && !*finite)
-    accumulate_apart(table, tile, b, visible, beta, part.acc);
+    accumulate_apart(ahead->product, half ? LANES / 2 : LANES, tile, b, visible,
+                     beta, part.acc);
   else
-    product(table, ahead, tile->v_dim, n, b->v, 1, b->v_ld, tile->scores, beta,
+    product(ahead, tile->v_dim, n, b->v, 1, b->v_ld, tile->scores, beta,
             part.acc);
 }
 
@@ -174,7 +185,7 @@ void mla_cpu_attend_block(const mla_cpu_table *table, mla_cpu_tile *tile,
   int64_t parts =
       mla_cpu_ceil(block->n, rows_at_once) * chains_of(tile->width) +
       mla_cpu_ceil(tile->v_dim, rows_at_once);
-  pace ahead = {block, 0, (int)parts * tile->panels};
+  pace ahead = {block, 0, (int)parts * tile->panels, table->product};
   for (int p = 0; p < tile->panels; p++)
     attend_panel(table, tile, p, &ahead, &finite);
 }

@@ -24,6 +24,7 @@ void mla_cpu_part_clear(mla_cpu_part part, int64_t v_dim);
 
 typedef struct mla_cpu_tile {
   int panels;     /* in use */
+  int rows;       /* in use, of the panels' lanes; 0: all */
   int64_t width;  /* of a key */
   int64_t v_dim;  /* of a value */
   float soft_cap; /* 0: none */

@@ -171,6 +171,7 @@ static void load_queries(const decode *d, const mla_cpu_unit *u, scratch *s) {
   int type = mla_cpu_type_of(d->q->dtype);
   int64_t width = s->tile.width;
   s->tile.panels = (int)mla_cpu_ceil(u->rows, LANES);
+  s->tile.rows = u->rows;
   for (int p = 0; p < s->tile.panels; p++) {
     for (int64_t x = 0; x < LANES; x++) {
       int64_t row = u->row + mla_cpu_min(p * LANES + x, u->rows - 1);

@@ -25,6 +25,7 @@ static void load_queries(const mla_cpu_prefill *f, const mla_cpu_chunk *k,
   int causal = (f->c->problem.flags & MLA_CAUSAL) != 0;
   s->tile.panels = (int)mla_cpu_min(MLA_CPU_PREFILL_PANELS,
                                     mla_cpu_ceil(k->query - first, LANES));
+  s->tile.rows = (int)mla_cpu_min(k->query - first, s->tile.panels * LANES);
   for (int panel = 0; panel < s->tile.panels; panel++) {
     for (int64_t x = 0; x < LANES; x++) {
       int64_t row = mla_cpu_min(first + panel * LANES + x, k->query - 1);

@@ -141,28 +141,37 @@ static void sort_by_work(mla_cpu_unit *u, int64_t count) {
   }
 }
 
-/* The largest units are shared out split by split, while slots last. */
+static void add_work(mla_cpu_schedule *s, int64_t unit, int64_t split) {
+  mla_cpu_work w = {(int32_t)unit, (int32_t)split};
+  s->work[s->works++] = w;
+}
+
+/*
+ * The largest units are shared out split by split, while slots last. Those for
+ * which none are left come before the splits, which even out what they differ
+ * in; the small ones come last.
+ */
 static void share_out(mla_cpu_schedule *s, const mla_cpu_context *c) {
   int64_t total = 0, used = 0, i = 0;
   for (int64_t k = 0; k < s->units; k++) total += s->unit[k].work;
+  int64_t large = total / c->threads / shares_a_thread;
   for (; i < s->units; i++) {
     mla_cpu_unit *u = &s->unit[i];
     int64_t splits = mla_cpu_splits(u->length, c->limits.num_splits);
     int64_t need = splits * s->panels;
     if (c->threads == 1 || splits < 2 || used + need > s->slot_panels) break;
-    if (u->work < total / c->threads / shares_a_thread) break;
+    if (u->work < large) break;
     u->slot = used;
     used += need;
-    for (int64_t k = 0; k < splits; k++) {
-      mla_cpu_work w = {(int32_t)i, (int32_t)k};
-      s->work[s->works++] = w;
-    }
   }
   s->shared_units = i;
-  for (; i < s->units; i++) {
-    mla_cpu_work w = {(int32_t)i, -1};
-    s->work[s->works++] = w;
+  for (; i < s->units && s->unit[i].work >= large; i++) add_work(s, i, -1);
+  for (int64_t k = 0; k < s->shared_units; k++) {
+    const mla_cpu_unit *u = &s->unit[k];
+    int64_t splits = mla_cpu_splits(u->length, c->limits.num_splits);
+    for (int64_t split = 0; split < splits; split++) add_work(s, k, split);
   }
+  for (; i < s->units; i++) add_work(s, i, -1);
 }
 
 void mla_cpu_schedule_make(mla_cpu_schedule *s, const mla_cpu_context *c,

@@ -154,6 +154,7 @@ static void load_queries(const sparse *x, int64_t token, int64_t head,
   int type = mla_cpu_type_of(x->q->dtype);
   int64_t width = s->tile.width;
   s->tile.panels = (int)mla_cpu_ceil(heads, LANES);
+  s->tile.rows = (int)heads;
   for (int p = 0; p < s->tile.panels; p++) {
     for (int64_t lane = 0; lane < LANES; lane++) {
       int64_t h = head + mla_cpu_min(p * LANES + lane, heads - 1);

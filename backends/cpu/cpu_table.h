@@ -31,6 +31,8 @@ typedef struct mla_cpu_table {
   mla_cpu_pack_fn *pack;
   mla_cpu_product_fn *product;
   mla_cpu_softmax_fn *softmax;
+  mla_cpu_product_fn *product_half; /* lanes 0 .. LANES / 2 - 1 alone; */
+  mla_cpu_softmax_fn *softmax_half; /* both NULL: all lanes in any case */
   mla_cpu_softcap_fn *softcap;
   mla_cpu_fold_fn *fold;
   mla_cpu_axpy_fn *axpy;

@@ -7,7 +7,7 @@
 
 #include "cpu_softmax.h"
 
-mla_cpu_softmax_fn mla_softmax_f32_avx2;
+mla_cpu_softmax_fn mla_softmax_f32_avx2, mla_softmax_half_f32_avx2;
 mla_cpu_softcap_fn mla_softcap_f32_avx2;
 mla_cpu_fold_fn mla_fold_f32_avx2;
 mla_cpu_softmax_row_fn mla_softmax_row_f32_avx2;
@@ -120,6 +120,12 @@ void mla_softmax_f32_avx2(int64_t n, float *s, const int32_t *visible, float *m,
     if (visible) hide_8(n, s + x, visible + x);
     softmax_8(n, s + x, m + x, l + x, beta + x);
   }
+}
+
+void mla_softmax_half_f32_avx2(int64_t n, float *s, const int32_t *visible,
+                               float *m, float *l, float *beta) {
+  if (visible) hide_8(n, s, visible);
+  softmax_8(n, s, m, l, beta);
 }
 
 void mla_softcap_f32_avx2(int64_t n, float *s, float cap) {

@@ -1,0 +1,100 @@
+/*
+ * Decode's schedule: every split of every unit once, and no thread left with
+ * much more than its share, whatever the lengths, as long as threads take the
+ * next piece of work when they are done with one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check_main.h"
+#include "cpu_schedule.h"
+
+enum { MOST = 64, LONGEST = 5000 };
+
+static mla_cpu_context context_of(int threads, int heads, int requests) {
+  mla_cpu_context c;
+  memset(&c, 0, sizeof c);
+  c.threads = threads;
+  c.problem.op = MLA_OP_DECODE;
+  c.problem.num_heads = heads;
+  c.problem.num_kv_heads = 1;
+  c.problem.head_dim = 576;
+  c.problem.v_dim = 512;
+  c.limits.tokens = c.limits.requests = requests;
+  c.limits.max_seq_len = LONGEST;
+  c.limits.max_query_len = 1;
+  return c;
+}
+
+static int64_t keys_of(const mla_cpu_unit *u, int32_t split) {
+  int64_t keys = mla_cpu_split_keys(u->length, 0);
+  if (split < 0) return u->length;
+  return mla_cpu_min(keys, u->length - split * keys);
+}
+
+static void check_complete(const mla_cpu_schedule *s) {
+  int64_t done[8 * MOST] = {0};
+  ck_assert_int_le(s->units, 8 * MOST);
+  for (int64_t i = 0; i < s->works; i++) {
+    const mla_cpu_work *w = &s->work[i];
+    ck_assert_int_eq(w->split >= 0, w->unit < s->shared_units);
+    done[w->unit] += keys_of(&s->unit[w->unit], w->split);
+  }
+  for (int64_t i = 0; i < s->units; i++)
+    ck_assert_int_eq(done[i], s->unit[i].length);
+}
+
+/* The last thread's end over the mean, each work as long as its products. */
+static double straggling(const mla_cpu_schedule *s, int threads) {
+  double busy[MOST] = {0}, sum = 0, last = 0;
+  for (int64_t i = 0; i < s->works; i++) {
+    const mla_cpu_unit *u = &s->unit[s->work[i].unit];
+    double time = (double)u->rows * (double)keys_of(u, s->work[i].split);
+    int first = 0;
+    for (int t = 1; t < threads; t++)
+      if (busy[t] < busy[first]) first = t;
+    busy[first] += time;
+    sum += time;
+    if (busy[first] > last) last = busy[first];
+  }
+  return last * threads / sum;
+}
+
+static void check_ragged(int threads, int heads, int requests) {
+  static const int32_t lengths[] = {1, 17, 100, LONGEST};
+  int32_t lens[MOST], starts[MOST + 1];
+  for (int i = 0; i <= requests; i++) {
+    starts[i] = i;
+    if (i < requests) lens[i] = lengths[i % 4];
+  }
+  mla_cpu_context c = context_of(threads, heads, requests);
+  mla_cpu_schedule s;
+  memset(&s, 0, sizeof s);
+  mla_cpu_arena sizes = {NULL, 0};
+  mla_cpu_schedule_take(&sizes, &s, &c);
+  mla_cpu_arena arena = {aligned_alloc(64, (sizes.used + 63) / 64 * 64), 0};
+  ck_assert_ptr_nonnull(arena.base);
+  mla_cpu_schedule_take(&arena, &s, &c);
+  mla_cpu_schedule_make(&s, &c, requests, lens, starts);
+  check_complete(&s);
+  double ratio = straggling(&s, threads);
+  REQUIRE(ratio <= 1.1, "%d threads, %d heads, %d requests: %.3f", threads,
+          heads, requests, ratio);
+  free(arena.base);
+}
+
+START_TEST(nobody_straggles) {
+  static const int heads[] = {16, 20, 64, 128};
+  for (int threads = 1; threads <= 16; threads *= 2)
+    for (int requests = 4; requests <= 32; requests += 4)
+      check_ragged(threads, heads[_i], requests);
+}
+END_TEST
+
+int main(void) {
+  Suite *s = suite_create("cpu schedule");
+  TCase *t = tcase_create("ragged");
+  tcase_add_loop_test(t, nobody_straggles, 0, 4);
+  suite_add_tcase(s, t);
+  return check_main(s);
+}
