@@ -34,16 +34,17 @@ foreach(compiler gcc-12 clang-19)
 endforeach()
 
 # The tree by other presets, less the tests that can only say the same again
-# there, or that an emulator or a sanitizer needs minutes for: test_explain
-# looks for names of failures in sums over all cases, and what it calls is
-# called on a few of them by cli_failures.
+# there, or that an emulator or a sanitizer needs minutes for: test_explain and
+# cli_diff_faults look for names of failures among many cases, cli_golden makes
+# all vectors four times; what they call is called on less by cli_failures,
+# cli_diff and cli_files.
 set(again "^(cli_|crosscheck_|package_|oracle_error|report_|python_)")
 set(emulated "^(test_(cpu_[^k]|budget|dmath_mpfr|explain|judge_generate|")
 string(APPEND emulated "truth$)|judge_.*_smoke|template_)")
 mla_matrix_test(tree_clang14 tree.cmake -DPRESET=clang14 "-DSKIP=${again}")
 mla_matrix_test(tree_clang19 tree.cmake -DPRESET=clang19 "-DSKIP=${again}")
 mla_matrix_test(tree_asan tree.cmake -DPRESET=asan
-  "-DSKIP=^(crosscheck_|oracle_error|test_explain)")
+  "-DSKIP=^(crosscheck_|oracle_error|test_explain|cli_diff_faults|cli_golden)")
 foreach(machine aarch64 s390x)
   mla_matrix_test(tree_${machine} tree.cmake -DPRESET=${machine}
     "-DSKIP=${again}|${emulated}")
