@@ -37,10 +37,10 @@ endforeach()
 # there, or that an emulator or a sanitizer needs minutes for: test_explain and
 # cli_diff_faults look for names of failures among many cases, cli_golden makes
 # all vectors four times; what they call is called on less by cli_failures,
-# cli_diff and cli_files.
+# cli_diff and cli_files. An emulated machine's compositions are in its digest.
 set(again "^(cli_|crosscheck_|package_|oracle_error|report_|python_)")
-set(emulated "^(test_(cpu_[^k]|budget|dmath_mpfr|explain|judge_generate|")
-string(APPEND emulated "truth$)|judge_.*_smoke|template_)")
+set(emulated "^(test_(composed|cpu_[^k]|budget|dmath_mpfr|explain|")
+string(APPEND emulated "judge_generate|truth$)|judge_.*_smoke|template_)")
 mla_matrix_test(tree_clang14 tree.cmake -DPRESET=clang14 "-DSKIP=${again}")
 mla_matrix_test(tree_clang19 tree.cmake -DPRESET=clang19 "-DSKIP=${again}")
 mla_matrix_test(tree_asan tree.cmake -DPRESET=asan
