@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "cpu_entry.h"
 #include "cpu_internal.h"
 #include "cpu_keys.h"
 #include "cpu_parallel.h"
@@ -29,11 +28,8 @@ typedef struct scratch {
 
 typedef struct index_call {
   const mla_cpu_context *c;
-  const mla_tensor *q, *weights, *cache, *table, *lens, *starts, *positions,
-      *logits;
-  mla_cpu_keys keys;       /* plain, or with a scale each */
-  mla_cpu_entries entries; /* codes with one scale for the cache */
-  int one_scale;           /* they are such */
+  const mla_tensor *q, *weights, *lens, *starts, *positions, *logits;
+  mla_cpu_keys keys;
   int64_t panels, width, tokens;
   int64_t first;  /* token of the round */
   int64_t runs;   /* of a token in this round */
@@ -153,21 +149,6 @@ static void score_block(const index_call *x, int64_t n, scratch *s,
   add_lanes(n, s->sums, logit);
 }
 
-/* Codes give f32(code * scale) in either form. */
-static void load_keys(const index_call *x, int64_t request, int64_t first,
-                      int64_t n, const scratch *s) {
-  const int32_t *blocks =
-      (const int32_t *)x->table->data + mla_at1(x->table, request);
-  int64_t size = x->cache->shape[1];
-  if (!x->one_scale) {
-    mla_cpu_keys_load(&x->keys, request, first, n, s->k, s->ld);
-    return;
-  }
-  for (int64_t i = 0; i < n; i++)
-    mla_cpu_entry_load(&x->entries, blocks[(first + i) / size],
-                       (first + i) % size, 0, 0, x->width, s->k + i * s->ld);
-}
-
 static void score_task(void *state, int64_t task, int thread) {
   const index_call *x = state;
   int64_t row = task / x->runs, token = x->first + row, request;
@@ -179,7 +160,7 @@ static void score_task(void *state, int64_t task, int thread) {
   load_token(x, token, &s);
   for (; at < end; at += MLA_CPU_BLOCK) {
     int64_t here = mla_cpu_min(MLA_CPU_BLOCK, end - at);
-    load_keys(x, request, at, here, &s);
+    mla_cpu_keys_load(&x->keys, request, at, here, s.k, s.ld);
     score_block(x, here, &s, logit + at);
   }
 }
@@ -216,8 +197,6 @@ static void index_run(const mla_cpu_context *c, const mla_args *args,
   x.c = c;
   x.q = mla_arg(args, MLA_T_Q);
   x.weights = mla_arg(args, MLA_T_INDEX_WEIGHTS);
-  x.cache = mla_arg(args, MLA_T_CACHE);
-  x.table = mla_arg(args, MLA_T_BLOCK_TABLE);
   x.lens = mla_arg(args, MLA_T_SEQ_LENS);
   x.starts = mla_arg(args, MLA_T_QUERY_START_LOC);
   x.positions = mla_arg(args, MLA_T_POSITIONS);
@@ -225,11 +204,7 @@ static void index_run(const mla_cpu_context *c, const mla_args *args,
     x.logits = mla_arg(args, MLA_T_LOGITS);
   x.width = c->problem.head_dim;
   x.panels = mla_cpu_ceil(c->problem.num_heads, LANES);
-  x.one_scale = mla_cache_one_scale(c->problem.cache_format);
-  if (x.one_scale)
-    x.entries = mla_cpu_entries_of(c, args, MLA_T_CACHE, MLA_CPU_F32);
-  else
-    x.keys = mla_cpu_keys_of(&c->table, &c->problem, x.cache, x.table);
+  x.keys = mla_cpu_keys_of(c, args);
   x.tokens = ((const int32_t *)x.starts->data)[x.lens->shape[0]];
   index_take(&arena, &x);
   for (; x.first < x.tokens; x.first += x.rows) {
