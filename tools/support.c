@@ -78,6 +78,21 @@ support_answer support_ask(mla_device *device, int row, int32_t format,
   return SUPPORT_NO;
 }
 
+/* The formats of a row that are served, a bit each. */
+static uint64_t served(mla_device *device, int row) {
+  uint64_t set = 0;
+  mla_answer answer;
+  for (int32_t f = 1; mla_format_name(f); f++)
+    if (support_ask(device, row, f, &answer) == SUPPORT_YES)
+      set |= UINT64_C(1) << f;
+  return set;
+}
+
+static void put_word(char *text, size_t size, const char *word) {
+  size_t used = strcmp(text, "-") == 0 ? 0 : strlen(text);
+  snprintf(text + used, size - used, "%s%s", used ? ", " : "", word);
+}
+
 /* Formats that are mostly served together, so that a table can be read. */
 static const struct {
   const char *name;
@@ -90,11 +105,6 @@ static const struct {
      {MLA_CACHE_FP8_TOKEN, MLA_CACHE_INT8_TOKEN, MLA_CACHE_INT4_TOKEN}},
 };
 #define GROUPS (sizeof groups / sizeof groups[0])
-
-static void put_word(char *text, size_t size, const char *word) {
-  size_t used = strcmp(text, "-") == 0 ? 0 : strlen(text);
-  snprintf(text + used, size - used, "%s%s", used ? ", " : "", word);
-}
 
 /* The group that begins with a format and is in the set as a whole. */
 static const char *whole_group(uint64_t set, int32_t first, uint64_t *bits) {
@@ -109,11 +119,7 @@ static const char *whole_group(uint64_t set, int32_t first, uint64_t *bits) {
 }
 
 void support_brief(mla_device *device, int row, char *text, size_t size) {
-  uint64_t set = 0, bits;
-  mla_answer answer;
-  for (int32_t f = 1; mla_format_name(f); f++)
-    if (support_ask(device, row, f, &answer) == SUPPORT_YES)
-      set |= UINT64_C(1) << f;
+  uint64_t set = served(device, row), bits;
   snprintf(text, size, "-");
   for (int32_t f = 1; mla_format_name(f); f++) {
     if (!(set >> f & 1)) continue;
@@ -137,13 +143,8 @@ void support_legend(char *text, size_t size) {
 }
 
 void support_list(mla_device *device, int row, char *text, size_t size) {
-  size_t used = 0;
-  mla_answer answer;
+  uint64_t set = served(device, row);
   snprintf(text, size, "-");
-  for (int32_t f = 1; mla_format_name(f); f++) {
-    if (support_ask(device, row, f, &answer) != SUPPORT_YES) continue;
-    int n = snprintf(text + used, size - used, "%s%s", used ? ", " : "",
-                     mla_format_name(f));
-    if (n > 0 && (size_t)n < size - used) used += (size_t)n;
-  }
+  for (int32_t f = 1; mla_format_name(f); f++)
+    if (set >> f & 1) put_word(text, size, mla_format_name(f));
 }
