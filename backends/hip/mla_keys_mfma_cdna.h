@@ -51,32 +51,30 @@ struct mla_mfma_loaded<MLA_KEYS_656> {
 
 /* ----------------------------------------------------------------- loading */
 
-/* Zeros where there is no key: what lies behind a tail may be anything. */
-MLA_DEV void mla_mfma_take(const unsigned char *key,
-                           mla_mfma_loaded<MLA_KEYS_PLAIN> *to) {
+/* A lane's chunks; zeros where there is no key: what lies behind a tail may be
+   anything. */
+template <typename Chunk>
+MLA_DEV void mla_mfma_take_chunks(const unsigned char *key,
+                                  Chunk (&to)[MLA_MFMA_LOADS]) {
   const int part = MLA_TID % 16;
   MLA_UNROLL
-  for (int i = 0; i < MLA_MFMA_LOADS; i++) to->chunk[i] = mla_u32x4{0, 0, 0, 0};
+  for (int i = 0; i < MLA_MFMA_LOADS; i++) to[i] = Chunk{};
   if (!key) return;
-  const mla_u32x4 *from = (const mla_u32x4 *)key;
+  const Chunk *from = (const Chunk *)key;
   MLA_UNROLL
-  for (int i = 0; i < MLA_MFMA_LOADS - 1; i++)
-    to->chunk[i] = from[part + 16 * i];
-  if (part < 8) to->chunk[MLA_MFMA_LOADS - 1] = from[MLA_MFMA_DV / 8 + part];
+  for (int i = 0; i < MLA_MFMA_LOADS - 1; i++) to[i] = from[part + 16 * i];
+  if (part < 8) to[MLA_MFMA_LOADS - 1] = from[MLA_MFMA_DV / 8 + part];
+}
+
+MLA_DEV void mla_mfma_take(const unsigned char *key,
+                           mla_mfma_loaded<MLA_KEYS_PLAIN> *to) {
+  mla_mfma_take_chunks(key, to->chunk);
 }
 
 template <int KEYS>
 MLA_DEV void mla_mfma_take(const unsigned char *key,
                            mla_mfma_loaded<KEYS> *to) {
-  const int part = MLA_TID % 16;
-  MLA_UNROLL
-  for (int i = 0; i < MLA_MFMA_LOADS; i++) to->codes[i] = mla_u32x2{0, 0};
-  if (!key) return;
-  const mla_u32x2 *from = (const mla_u32x2 *)key;
-  MLA_UNROLL
-  for (int i = 0; i < MLA_MFMA_LOADS - 1; i++)
-    to->codes[i] = from[part + 16 * i];
-  if (part < 8) to->codes[MLA_MFMA_LOADS - 1] = from[MLA_MFMA_DV / 8 + part];
+  mla_mfma_take_chunks(key, to->codes);
 }
 
 MLA_DEV void mla_mfma_take(const unsigned char *key,
