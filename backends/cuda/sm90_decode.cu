@@ -28,9 +28,8 @@ static int page_serves(int page) {
 
 static int serves(const mla_handle *h, const mla_problem *p,
                   const mla_limits *l) {
-  const uint64_t refused =
-      MLA_SEPARATE_V | MLA_BATCH_INVARIANT | MLA_SPARSE | MLA_ALIBI |
-      MLA_OUTPUT_SCALE;
+  const uint64_t refused = MLA_SEPARATE_V | MLA_BATCH_INVARIANT | MLA_SPARSE |
+                           MLA_ALIBI | MLA_OUTPUT_SCALE;
   return h->major == 9 && h->minor == 0 && p->op == MLA_OP_DECODE &&
          !(p->flags & refused) && p->q_dtype == MLA_BF16 &&
          p->cache_format == MLA_CACHE_BF16 && mla_problem_head_dim(p) == 576 &&
@@ -172,8 +171,8 @@ static mla_status run(const mla_gpu_call *c) {
   CUtensorMap q_map, k_map;
   mla_status st = make_maps(c, &q_map, &k_map);
   if (st == MLA_OK)
-    st = mla_sm90_shared(c, mla_decode_bf16_sm90, SM90_BYTES,
-                         "decode_bf16_sm90");
+    st = mla_gpu_shared(c, (const void *)mla_decode_bf16_sm90, SM90_BYTES,
+                        "decode_bf16_sm90");
   return st == MLA_OK ? launch(c, make_args(c), q_map, k_map) : st;
 }
 

@@ -23,15 +23,4 @@ static inline cudaLaunchConfig_t mla_sm90_early(
   return config;
 }
 
-/* More shared memory than a kernel has by default. */
-template <typename Kernel>
-static mla_status mla_sm90_shared(const mla_gpu_call *c, Kernel kernel,
-                                  int bytes, const char *name) {
-  return mla_gpu_check(
-      c->err,
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           bytes),
-      name);
-}
-
 #endif

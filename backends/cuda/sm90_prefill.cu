@@ -134,8 +134,8 @@ static mla_status attend(const mla_gpu_call *c) {
                    UP_WIDTH * heads, &up_map, c->err);
   if (st == MLA_OK) st = mla_sm90_map_rows(rope, 128, &rope_map, c->err);
   if (st == MLA_OK)
-    st = mla_sm90_shared(c, mla_prefill_bf16_sm90, PREFILL_BYTES,
-                         "prefill_bf16_sm90");
+    st = mla_gpu_shared(c, (const void *)mla_prefill_bf16_sm90, PREFILL_BYTES,
+                        "prefill_bf16_sm90");
   if (st != MLA_OK) return st;
   cudaLaunchAttribute early;
   const cudaLaunchConfig_t config =

@@ -31,8 +31,8 @@ mla_status mla_sm90_product(const mla_gpu_call *c, const mla_tensor *a,
   if (st == MLA_OK) st = mla_sm90_map_rows(b, 128, &b_map, c->err);
   if (st == MLA_OK) st = mla_sm90_map_rows(out, 64, &out_map, c->err);
   if (st == MLA_OK)
-    st = mla_sm90_shared(c, mla_product_bf16_sm90, PRODUCT_BYTES,
-                         "product_bf16_sm90");
+    st = mla_gpu_shared(c, (const void *)mla_product_bf16_sm90, PRODUCT_BYTES,
+                        "product_bf16_sm90");
   if (st != MLA_OK) return st;
   const mla_product_sm90_args args = {(int)out->shape[0], (int)out->shape[1],
                                       (int)a->shape[1], counter};

@@ -130,10 +130,7 @@ static mla_status mla_mfma_run(const mla_gpu_call *c) {
   mla_status st = c->p->q_dtype == MLA_BF16
                       ? mla_mfma_by_keys<MLA_BF16>(c, a, (int)groups)
                       : mla_mfma_by_keys<MLA_F16>(c, a, (int)groups);
-  if (st != MLA_OK) return st;
-  mla_merge_args m = mla_gpu_merge_args(c, a);
-  mla_gpu_out(c, &m);
-  return mla_gpu_merge(c, m, a.tokens);
+  return st == MLA_OK ? mla_gpu_merge_out(c, a, a.tokens) : st;
 }
 
 static void mla_mfma_describe(const mla_problem *p, mla_answer *answer) {

@@ -118,10 +118,7 @@ static mla_status mla_sparse_run(const mla_gpu_call *c) {
     const mla_mfma_lists x = {mla_sparse_list(whole.main, bytes, t),
                               mla_sparse_list(whole.extra, bytes, t)};
     mla_status st = mla_sparse_by_keys(c, a, x, (int)cut.groups);
-    if (st != MLA_OK) return st;
-    mla_merge_args m = mla_gpu_merge_args(c, a);
-    mla_gpu_out(c, &m);
-    st = mla_gpu_merge(c, m, a.tokens);
+    if (st == MLA_OK) st = mla_gpu_merge_out(c, a, a.tokens);
     if (st != MLA_OK) return st;
   }
   return MLA_OK;

@@ -59,4 +59,15 @@ static inline mla_status mla_gpu_launched(const mla_gpu_call *c,
   return mla_gpu_check(c->err, MLA_RT(GetLastError)(), kernel);
 }
 
+/* More shared memory than a kernel has by default. */
+static inline mla_status mla_gpu_shared(const mla_gpu_call *c,
+                                        const void *kernel, int bytes,
+                                        const char *name) {
+  return mla_gpu_check(
+      c->err,
+      MLA_RT(FuncSetAttribute)(
+          kernel, MLA_RT(FuncAttributeMaxDynamicSharedMemorySize), bytes),
+      name);
+}
+
 #endif

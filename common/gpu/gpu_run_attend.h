@@ -105,12 +105,8 @@ static mla_status mla_gpu_attend_launch(const mla_gpu_call *c,
   int bytes, waves = MLA_ATTEND_THREADS / c->plan->handle->wave;
   int group = a.heads / a.kv_heads;
   a.tile = mla_gpu_tile(a.dk, a.v_cache ? a.dv : 0, &bytes);
-  mla_status st =
-      mla_gpu_check(c->err,
-                    MLA_RT(FuncSetAttribute)(
-                        (const void *)mla_attend_partial<DT, C>,
-                        MLA_RT(FuncAttributeMaxDynamicSharedMemorySize), bytes),
-                    "attend_partial");
+  mla_status st = mla_gpu_shared(c, (const void *)mla_attend_partial<DT, C>,
+                                 bytes, "attend_partial");
   if (st != MLA_OK) return st;
   dim3 grid((unsigned)tokens,
             (unsigned)(a.kv_heads * ((group + waves - 1) / waves)),
@@ -182,6 +178,14 @@ static inline void mla_gpu_out(const mla_gpu_call *c, mla_merge_args *m) {
   m->out_dtype = c->p->out_dtype;
 }
 
+/* The splits of a slice of tokens into out and lse. */
+static mla_status mla_gpu_merge_out(const mla_gpu_call *c,
+                                    const mla_attend_args &a, int64_t tokens) {
+  mla_merge_args m = mla_gpu_merge_args(c, a);
+  mla_gpu_out(c, &m);
+  return mla_gpu_merge(c, m, tokens);
+}
+
 static mla_status mla_gpu_decode(const mla_gpu_call *c) {
   mla_attend_args a = mla_gpu_attend_args(c);
   a.q = mla_gpu_data(c, MLA_T_Q);
@@ -208,10 +212,7 @@ static mla_status mla_gpu_decode(const mla_gpu_call *c) {
     const int n = (int)(a.tokens - t < slice ? a.tokens - t : slice);
     a.token0 = (int)t;
     mla_status st = mla_gpu_attend(c, a, cache_dtype, n);
-    if (st != MLA_OK) return st;
-    mla_merge_args m = mla_gpu_merge_args(c, a);
-    mla_gpu_out(c, &m);
-    st = mla_gpu_merge(c, m, n);
+    if (st == MLA_OK) st = mla_gpu_merge_out(c, a, n);
     if (st != MLA_OK) return st;
   }
   return MLA_OK;

@@ -55,12 +55,8 @@ static mla_status mla_gpu_sparse_launch(const mla_gpu_call *c,
   int bytes;
   const int waves = MLA_ATTEND_THREADS / c->plan->handle->wave;
   a.tile = mla_gpu_tile(a.dk, 0, &bytes);
-  mla_status st =
-      mla_gpu_check(c->err,
-                    MLA_RT(FuncSetAttribute)(
-                        (const void *)mla_sparse_partial<C>,
-                        MLA_RT(FuncAttributeMaxDynamicSharedMemorySize), bytes),
-                    "sparse_partial");
+  mla_status st = mla_gpu_shared(c, (const void *)mla_sparse_partial<C>, bytes,
+                                 "sparse_partial");
   if (st != MLA_OK) return st;
   const dim3 grid((unsigned)tokens, (unsigned)((a.heads + waves - 1) / waves),
                   (unsigned)a.splits);
@@ -91,10 +87,7 @@ static mla_status mla_gpu_sparse(const mla_gpu_call *c) {
     const int n = (int)(tokens - t < slice ? tokens - t : slice);
     parts.token0 = a.token0 = (int)t;
     mla_status st = mla_gpu_sparse_slice(c, a, n);
-    if (st != MLA_OK) return st;
-    mla_merge_args m = mla_gpu_merge_args(c, parts);
-    mla_gpu_out(c, &m);
-    st = mla_gpu_merge(c, m, n);
+    if (st == MLA_OK) st = mla_gpu_merge_out(c, parts, n);
     if (st != MLA_OK) return st;
   }
   return MLA_OK;
