@@ -72,6 +72,11 @@ static mla_status mla_gpu_open(int32_t device, const char *options,
   h->wave = prop.warpSize;
   h->major = prop.major;
   h->minor = prop.minor;
+#if defined(MLA_GPU_HIP)
+  h->shared_bytes = (int32_t)prop.sharedMemPerBlock;
+#else
+  h->shared_bytes = (int32_t)prop.sharedMemPerBlockOptin;
+#endif
   *handle = h;
   return MLA_OK;
 }

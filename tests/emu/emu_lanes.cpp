@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "emu_fiber.h"
+#include "emu_mma.h"
 #include "emu_watch.h"
 #include "emu_where.h"
 
@@ -237,6 +238,7 @@ void start_block(const emu_kernel &k, const emu_index &at) {
                     body_of_lane);
   }
   emu_shared_begin(k.shared);
+  emu_copy_forget();
 }
 
 bool lawful(const emu_kernel &k) {
@@ -246,7 +248,7 @@ bool lawful(const emu_kernel &k) {
   else if (k.grid.x == 0 || k.grid.y == 0 || k.grid.z == 0 ||
            k.grid.x > 0x7fffffffu || k.grid.y > 65535 || k.grid.z > 65535)
     fail("a grid of %u x %u x %u", k.grid.x, k.grid.y, k.grid.z);
-  else if (k.shared > EMU_SHARED_LIMIT)
+  else if (k.shared > emu_shared_limit)
     fail("%zu bytes of shared memory", k.shared);
   return !failed;
 }
@@ -285,6 +287,12 @@ const emu_payload *exchange(const void *give, size_t bytes, const site &s) {
 emu_moment emu_current;
 emu_own_memory emu_own;
 int emu_wave_shift = 6;
+size_t emu_shared_limit = 64 << 10;
+
+void emu_limit_shared(size_t bytes) {
+  const size_t most = 163 << 10;
+  emu_shared_limit = bytes < most ? bytes : most;
+}
 
 void emu_configure(int width, uint64_t seed) {
   wave_width = width;

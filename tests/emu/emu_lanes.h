@@ -32,10 +32,14 @@ struct emu_kernel {
   size_t args_bytes;
 };
 
-enum { EMU_SHARED_LIMIT = 64 << 10, EMU_MAX_LANES = 1024, EMU_MAX_WAVE = 64 };
+enum { EMU_MAX_LANES = 1024, EMU_MAX_WAVE = 64 };
 
 /* Lanes of a wave, 32 or 64, and what orders are drawn from. */
 void emu_configure(int wave, uint64_t seed);
+
+/* Shared memory a block may have: 64 KiB unless this says more, up to 163. */
+void emu_limit_shared(size_t bytes);
+extern size_t emu_shared_limit;
 
 /* Runs a grid. False: stopped, the reason in emu_failure(). */
 bool emu_run(const emu_kernel &kernel);

@@ -38,8 +38,7 @@ static float from_f16(unsigned bits) {
   return bits & 0x8000 ? -v : v;
 }
 
-/* Element j of two registers. */
-static float element(const uint32_t *registers, int j, int is_bf16) {
+float emu_element(const uint32_t *registers, int j, int is_bf16) {
   const unsigned bits = registers[j / 2] >> j % 2 * 16 & 0xffff;
   return is_bf16 ? from_bf16(bits) : from_f16(bits);
 }
@@ -63,8 +62,8 @@ static void multiply(int size, const uint32_t give[4], float *d, int is_bf16,
              emu_where(pc, file, line).c_str());
   operands own;
   for (int j = 0; j < 4; j++) {
-    own.a[j] = element(give, j, is_bf16);
-    own.b[j] = element(give + 2, j, is_bf16);
+    own.a[j] = emu_element(give, j, is_bf16);
+    own.b[j] = emu_element(give + 2, j, is_bf16);
   }
   const emu_payload *all = emu_gather(
       &own, sizeof own, is_bf16 ? "mfma bf16" : "mfma f16", file, line, pc);

@@ -20,6 +20,9 @@ void emu_mfma_32(const uint32_t give[4], float d[16], int is_bf16,
 /* Whether x holds in any lane of the wave. */
 int emu_any(int x, const char *file, int line);
 
+/* Element j of registers that hold two each. */
+float emu_element(const uint32_t *registers, int j, int is_bf16);
+
 /* Whether it is as gfx90a has it; else subnormals count. */
 void emu_mfma_flushes(bool flushes);
 /* Planted: D with its rows in another order, r * 4 + g for 4g + r; of 32 rows,

@@ -17,6 +17,7 @@
 
 #include "emu_lanes.h"
 #include "emu_mfma.h"
+#include "emu_mma.h"
 #include "emu_rt.h"
 
 struct dim3 {

@@ -115,6 +115,7 @@ emuError_t emuGetDeviceProperties(emuDeviceProp *p, int device) {
   p->minor = device_name.minor;
   p->multiProcessorCount = 4;
   p->warpSize = emu_wave_width();
+  p->sharedMemPerBlockOptin = emu_shared_limit;
   p->totalGlobalMem =
       (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
   return emuSuccess;
@@ -209,7 +210,7 @@ emuError_t emuMemcpyAsync(void *to, const void *from, size_t bytes,
 emuError_t emuFuncSetAttribute(const void *kernel, emuFuncAttribute attribute,
                                int value) {
   (void)attribute;
-  return kernel && value >= 0 && value <= EMU_SHARED_LIMIT
+  return kernel && value >= 0 && (size_t)value <= emu_shared_limit
              ? emuSuccess
              : keep(emuErrorInvalidValue);
 }

@@ -24,7 +24,7 @@ struct emuDeviceProp {
   char name[64];
   char gcnArchName[32];
   int multiProcessorCount, warpSize, major, minor;
-  size_t totalGlobalMem;
+  size_t totalGlobalMem, sharedMemPerBlockOptin;
 };
 
 struct emu_work;

@@ -51,6 +51,8 @@ cell cells[ARENA / 4];
    may read them, and nothing new is known then. Two bytes, not the sixteen
    of a cell: most reads are such, and end there. */
 uint16_t known[ARENA / 4];
+/* Of each four bytes: a copy is on its way there. */
+bool awaited[ARENA / 4];
 tile tiles[MAX_TILES];
 int tile_count, recent_tile;
 size_t used; /* bytes, as a device would count them */
@@ -147,6 +149,13 @@ void stop_race(size_t at, bool with_write, bool write, const void *pc) {
            emu_where(pc, NULL, 0).c_str());
 }
 
+void stop_awaited(size_t at, bool write, const void *pc) {
+  const tile *t = tile_at(at);
+  emu_stop("a copy not waited for: byte %ld of %s %s by lane %d, %s",
+           (long)(at - t->begin), t->name, write ? "written" : "read",
+           emu_current.lane, emu_where(pc, NULL, 0).c_str());
+}
+
 /* Whether what s tells of may meet an access by this lane unordered: another
    lane, the same bytes, and neither block nor wave have met since. */
 inline bool conflicts(stamp s, unsigned mask) {
@@ -185,6 +194,7 @@ inline uint16_t tag_for(const cell &c) {
 
 inline void read_word(size_t at, unsigned mask, const void *pc) {
   cell &c = cells[at / 4];
+  if (awaited[at / 4]) stop_awaited(at, false, pc);
   if (conflicts(c.write, mask)) stop_race(at, true, false, pc);
   c.read_at = code_offset(pc);
   c.read =
@@ -194,6 +204,7 @@ inline void read_word(size_t at, unsigned mask, const void *pc) {
 
 inline void write_word(size_t at, unsigned mask, const void *pc) {
   cell &c = cells[at / 4];
+  if (awaited[at / 4]) stop_awaited(at, true, pc);
   if (conflicts(c.write, mask)) stop_race(at, true, true, pc);
   if (conflicts(c.read, mask)) stop_race(at, false, true, pc);
   c.write = emu_current.stamp | mask;
@@ -259,7 +270,39 @@ void emu_forget_known() {
   memset(known, 0, sizeof known);
 }
 
+/* What is not shared memory at all was meant to be. */
+static size_t in_arena(const void *at, const void *pc) {
+  const size_t offset = (size_t)(reinterpret_cast<uintptr_t>(at) -
+                                 reinterpret_cast<uintptr_t>(arena));
+  if (offset >= ARENA)
+    emu_stop("lane %d wants shared memory at %p, which is none, %s",
+             emu_current.lane, at, emu_where(pc, NULL, 0).c_str());
+  return offset;
+}
+
+void emu_read_shared(const void *at, size_t size, const void *pc) {
+  (void)in_arena(at, pc);
+  touch(at, size, false, pc);
+}
+
+void emu_read_global(const void *at, size_t size, const void *pc) {
+  touch_memory(at, size, false, pc);
+}
+
+void emu_copy_started(void *to, size_t size, const void *pc) {
+  const size_t at = in_arena(to, pc);
+  touch(to, size, true, pc);
+  memset(to, 0xff, size);
+  memset(awaited + at / 4, 1, size / 4);
+}
+
+void emu_copy_landed(void *to, size_t size, const void *pc) {
+  memset(awaited + in_arena(to, pc) / 4, 0, size / 4);
+  touch(to, size, true, pc);
+}
+
 void emu_shared_begin(size_t dynamic_bytes) {
+  memset(awaited, 0, sizeof awaited);
   if (!module.end) dl_iterate_phdr(look_for_module, NULL);
   tile_count = recent_tile = 0;
   used = dynamic_bytes;
@@ -283,7 +326,7 @@ void *emu_shared_tile(size_t bytes, size_t alignment, const char *name,
         strcmp(tiles[i].file, file) == 0)
       return arena + tiles[i].begin;
   used = (used + alignment - 1) / alignment * alignment + bytes;
-  if (used > EMU_SHARED_LIMIT || tile_count == MAX_TILES)
+  if (used > emu_shared_limit || tile_count == MAX_TILES)
     emu_stop("%zu bytes of shared memory with %s", used, name);
   next = (next + alignment - 1) / alignment * alignment;
   tiles[tile_count++] = {name, file, line, next, bytes};

@@ -1,0 +1,13 @@
+/*
+ * sm80_fast.h - the kernels for sm_80 and every device after it, asked before
+ * the portable ones.
+ */
+#ifndef MLA_SM80_FAST_H
+#define MLA_SM80_FAST_H
+
+#include "sm80_decode.h"
+
+static const mla_gpu_fast *const mla_sm80_fast[] = {&mla_sm80_decode_fast,
+                                                    NULL};
+
+#endif
