@@ -80,13 +80,21 @@ static const char *const formats[] = {
     "decode:int4_token:b1,h128,q1,page64,len=4096",
     NULL};
 
-static const char *const memory[] = {"kv_write:bf16:n16384,page64,nb512",
-                                     "kv_write:fp8_ds_mla:n16384,page64,nb512",
-                                     "kv_read:bf16:b4,page64,len=16384",
-                                     "kv_copy:bf16:nb1024,nbs1024,copies1024",
-                                     "merge:f32:n128,h128,s8,v512",
-                                     "merge:bf16:n128,h128,s8,v512",
-                                     NULL};
+/* Caches are filled whole, so that all of them counts as moved; 75 MB and more
+   each way are beyond any last-level cache of today. */
+static const char *const memory[] = {
+    "kv_write:bf16:n65536,page64,nb1024,slots=inorder",
+    "kv_write:bf16:n65536,page64,nb1024",
+    "kv_write:bf16:n65536,page64,nb1024,act=f32,slots=inorder",
+    "kv_write:bf16:n65536,page64,nb1024,act=f32",
+    "kv_write:fp8_ds_mla:n16384,page64,nb256",
+    "kv_read:bf16:b4,page64,len=16384",
+    "kv_read:bf16:b4,page64,len=16384,out=f32",
+    "kv_copy:bf16:nb1024,nbs1024,copies1024",
+    "merge:f32:n128,h128,s8,v512",
+    "merge:bf16:n128,h128,s8,v512",
+    "merge:bf16:n256,h128,s2,v512",
+    NULL};
 
 static const char *const products[] = {"matmul:bf16:m1,n7168,k2048",
                                        "matmul:bf16:m128,n7168,k2048",

@@ -22,10 +22,10 @@ static void split_task(void *state, int64_t index, int thread) {
   (void)thread;
   if (r < nope)
     mla_cpu_convert(&a->c->table, a->from, mla_at1(a->from, index), a->w_uk,
-                    mla_at2(a->w_uk, h, r), p->kv_lora_rank);
+                    mla_at2(a->w_uk, h, r), p->kv_lora_rank, 0);
   else
     mla_cpu_convert(&a->c->table, a->from, mla_at1(a->from, index), a->w_uv,
-                    mla_at2(a->w_uv, h, r - nope), p->kv_lora_rank);
+                    mla_at2(a->w_uv, h, r - nope), p->kv_lora_rank, 0);
 }
 
 /* w_qr[lq,h,r] = q_b_proj[h * (P + R) + P + r][lq]: a transposition, in

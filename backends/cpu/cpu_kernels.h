@@ -68,9 +68,23 @@ typedef void mla_cpu_fold_fn(int64_t n, float *m, float *l, float *acc,
 /* Hints that these bytes will be read soon, and are still far away. */
 typedef void mla_cpu_fetch_fn(const void *from, int64_t bytes);
 
-/* sum[i] = sum[i] + weight * part[i]. */
-typedef void mla_cpu_axpy_fn(int64_t n, float *sum, float weight,
-                             const float *part);
+/*
+ * sum[c] = (sum over i < parts of weight[i] * part[i][c]), c < n, one chain
+ * started at 0; on top of what is there if `add`. Each part is read once. What
+ * lies `ahead` bytes behind it comes next: a hint.
+ */
+typedef void mla_cpu_blend_fn(int64_t n, int64_t parts, const void *const *part,
+                              const float *weight, int64_t ahead, int add,
+                              float *sum);
+
+/*
+ * Copies bytes past the caches, where the machine can: what is not read again
+ * soon need not be fetched before it is overwritten, nor drive out what is.
+ * The two may be the same memory, and else do not overlap. Other threads may
+ * look only after `settle` on the thread that wrote.
+ */
+typedef void mla_cpu_stream_fn(void *to, const void *from, int64_t bytes);
+typedef void mla_cpu_settle_fn(void);
 
 /* x[i][lane] *= times[lane] for n rows. */
 typedef void mla_cpu_scale_fn(int64_t n, float *x, const float *times);

@@ -11,6 +11,7 @@
 #include "tensor.h"
 
 #define NEIGHBOURS 16 /* slots of one thread in a row */
+#define AHEAD 2       /* rows: about what memory takes to answer */
 #define STEP 256      /* values on their way through f32 */
 
 /* ---------------------------------------------------------------- kv_write */
@@ -19,6 +20,7 @@ typedef struct kv_write {
   const mla_cpu_context *c;
   const mla_tensor *kv_c, *k_pe, *slots, *cache;
   int parts;
+  int far; /* cpu_convert.h */
   mla_cpu_entries entries;
 } kv_write;
 
@@ -54,24 +56,58 @@ static void write_scaled(const kv_write *w, int64_t token, int64_t slot) {
                       pow2, token_values, &x);
 }
 
+static void write_token(const kv_write *w, int64_t token, int64_t slot) {
+  int64_t size = w->cache->shape[1], latent = w->kv_c->shape[1];
+  if (w->entries.layout.quantised) {
+    write_scaled(w, token, slot);
+    return;
+  }
+  int64_t at = mla_at2(w->cache, slot / size, slot % size);
+  mla_cpu_convert(&w->c->table, w->kv_c, mla_at1(w->kv_c, token), w->cache, at,
+                  latent, w->far);
+  if (w->k_pe)
+    mla_cpu_convert(&w->c->table, w->k_pe, mla_at1(w->k_pe, token), w->cache,
+                    at + latent, w->k_pe->shape[1], w->far);
+}
+
+static void fetch_row(const mla_cpu_context *c, const mla_tensor *t,
+                      int64_t row) {
+  int type = mla_cpu_type_of(t->dtype);
+  c->table.fetch(mla_cpu_at(t->data, type, mla_at1(t, row)),
+                 t->shape[1] * mla_cpu_type_bytes(type));
+}
+
+/* The first token from `from` on whose slot is this part's. */
+static int64_t next_token(const kv_write *w, int64_t part, int64_t from) {
+  const int64_t *slot = w->slots->data;
+  int64_t t = from, end = w->slots->shape[0];
+  while (t < end && (slot[t] < 0 || slot[t] / NEIGHBOURS % w->parts != part))
+    t++;
+  if (t < end) {
+    fetch_row(w->c, w->kv_c, t);
+    if (w->k_pe) fetch_row(w->c, w->k_pe, t);
+  }
+  return t;
+}
+
 static void write_part(void *state, int64_t part, int thread) {
   const kv_write *w = state;
   const int64_t *slot = w->slots->data;
-  int64_t size = w->cache->shape[1], latent = w->kv_c->shape[1];
+  int64_t end = w->slots->shape[0], coming[AHEAD];
   (void)thread;
-  for (int64_t t = 0; t < w->slots->shape[0]; t++) {
-    if (slot[t] < 0 || slot[t] / NEIGHBOURS % w->parts != part) continue;
-    if (w->entries.layout.quantised) {
-      write_scaled(w, t, slot[t]);
-      continue;
-    }
-    int64_t at = mla_at2(w->cache, slot[t] / size, slot[t] % size);
-    mla_cpu_convert(&w->c->table, w->kv_c, mla_at1(w->kv_c, t), w->cache, at,
-                    latent);
-    if (w->k_pe)
-      mla_cpu_convert(&w->c->table, w->k_pe, mla_at1(w->k_pe, t), w->cache,
-                      at + latent, w->k_pe->shape[1]);
+  for (int i = 0; i < AHEAD; i++)
+    coming[i] = next_token(w, part, i == 0 ? 0 : coming[i - 1] + 1);
+  for (int64_t i = 0; coming[i % AHEAD] < end; i++) {
+    int64_t t = coming[i % AHEAD];
+    int64_t last = coming[(i + AHEAD - 1) % AHEAD];
+    coming[i % AHEAD] = next_token(w, part, last + 1);
+    write_token(w, t, slot[t]);
   }
+  w->c->table.settle();
+}
+
+static int64_t row_bytes(const mla_tensor *t) {
+  return t->shape[t->rank - 1] * mla_dtype_bits(t->dtype) / 8;
 }
 
 static void kv_write_run(const mla_cpu_context *c, const mla_args *args,
@@ -82,8 +118,10 @@ static void kv_write_run(const mla_cpu_context *c, const mla_args *args,
                 mla_arg(args, MLA_T_SLOT_MAPPING),
                 mla_arg(args, MLA_T_CACHE),
                 c->threads,
+                0,
                 mla_cpu_entries_of(c, args, MLA_T_CACHE, MLA_CPU_F32)};
   (void)workspace;
+  w.far = w.slots->shape[0] * row_bytes(w.cache) > MLA_CPU_FAR;
   mla_cpu_parallel(c->threads, w.parts, write_part, &w);
 }
 
@@ -93,21 +131,34 @@ typedef struct kv_read {
   const mla_cpu_context *c;
   const mla_tensor *cache, *table, *ends, *starts, *dst;
   int64_t parts; /* a request's tokens are shared out in so many runs */
+  int far;
   mla_cpu_entries entries;
 } kv_read;
 
 /* Rounded once, from the product of code and scale. */
 static void read_scaled(const kv_read *r, int64_t block, int64_t offset,
                         int64_t row) {
-  float line[STEP];
+  float line[STEP], codes[STEP];
   int out = mla_cpu_type_of(r->dst->dtype);
   int64_t width = r->dst->shape[1], to = mla_at1(r->dst, row);
   for (int64_t i = 0; i < width; i += STEP) {
     int64_t here = mla_cpu_min(STEP, width - i);
+    void *at = mla_cpu_at_mut(r->dst->data, out, to + i);
     mla_cpu_entry_load(&r->entries, block, offset, 0, i, here, line);
-    r->c->table.store[out](mla_cpu_at_mut(r->dst->data, out, to + i), line,
-                           here);
+    r->c->table.store[out](r->far ? codes : at, line, here);
+    if (r->far) r->c->table.stream(at, codes, here * mla_cpu_type_bytes(out));
   }
+}
+
+/* A plain entry, and the hint that one further on comes soon. */
+static void read_plain(const kv_read *r, int64_t at, int64_t next,
+                       int64_t row) {
+  int type = mla_cpu_type_of(r->cache->dtype);
+  int64_t width = r->dst->shape[1];
+  r->c->table.fetch(mla_cpu_at(r->cache->data, type, next),
+                    width * mla_cpu_type_bytes(type));
+  mla_cpu_convert(&r->c->table, r->cache, at, r->dst, mla_at1(r->dst, row),
+                  width, r->far);
 }
 
 static void read_part(void *state, int64_t index, int thread) {
@@ -117,18 +168,17 @@ static void read_part(void *state, int64_t index, int thread) {
   const int32_t *block = (const int32_t *)r->table->data + mla_at1(r->table, b);
   int64_t start = r->starts ? ((const int32_t *)r->starts->data)[b] : 0;
   int64_t tokens = (int64_t)cu[b + 1] - cu[b], size = r->cache->shape[1];
+  int64_t end = tokens * (part + 1) / r->parts;
   (void)thread;
-  for (int64_t i = tokens * part / r->parts; i < tokens * (part + 1) / r->parts;
-       i++) {
-    if (r->entries.layout.quantised) {
-      read_scaled(r, block[(start + i) / size], (start + i) % size, cu[b] + i);
-      continue;
-    }
-    int64_t at =
-        mla_at2(r->cache, block[(start + i) / size], (start + i) % size);
-    mla_cpu_convert(&r->c->table, r->cache, at, r->dst,
-                    mla_at1(r->dst, cu[b] + i), r->dst->shape[1]);
+  for (int64_t i = tokens * part / r->parts; i < end; i++) {
+    int64_t key = start + i, next = start + mla_cpu_min(i + AHEAD, end - 1);
+    if (r->entries.layout.quantised)
+      read_scaled(r, block[key / size], key % size, cu[b] + i);
+    else
+      read_plain(r, mla_at2(r->cache, block[key / size], key % size),
+                 mla_at2(r->cache, block[next / size], next % size), cu[b] + i);
   }
+  r->c->table.settle();
 }
 
 static void kv_read_run(const mla_cpu_context *c, const mla_args *args,
@@ -140,8 +190,10 @@ static void kv_read_run(const mla_cpu_context *c, const mla_args *args,
                mla_arg(args, MLA_T_SEQ_STARTS),
                mla_arg(args, MLA_T_DST),
                4 * (int64_t)c->threads,
+               0,
                mla_cpu_entries_of(c, args, MLA_T_CACHE, MLA_CPU_F32)};
   (void)workspace;
+  r.far = r.dst->shape[0] * row_bytes(r.dst) > MLA_CPU_FAR;
   mla_cpu_parallel(c->threads, (r.ends->shape[0] - 1) * r.parts, read_part, &r);
 }
 

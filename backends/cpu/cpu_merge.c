@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "cpu_convert.h"
 #include "cpu_internal.h"
 #include "cpu_parallel.h"
 #include "dmath.h"
@@ -11,26 +12,30 @@
 
 #define LN_2 0.6931471805599453
 #define LOG2_E 1.4426950408889634
-#define GROUP 64 /* parts added up before they join the sum: short chains */
-#define ROWS 8   /* of a task */
+#define GROUP                                                                \
+  64           /* parts added up before they join the sum: short chains, and \
+                  one pass over as many */
+#define ROWS 8 /* of a task */
 
 typedef struct merge {
   const mla_cpu_context *c;
   const mla_tensor *parts, *lses, *sink, *out, *lse;
+  int far; /* cpu_convert.h */
   unsigned char *scratch;
   uint64_t scratch_bytes;
 } merge;
 
 typedef struct scratch {
-  float *sum, *group, *part; /* [Dv] each */
+  float *sum, *line; /* [Dv] each */
+  double *weight;    /* [parts] */
 } scratch;
 
 static scratch scratch_take(mla_cpu_arena *arena, const mla_cpu_context *c) {
   uint64_t width = (uint64_t)c->problem.v_head_dim;
   scratch s;
   s.sum = mla_cpu_take(arena, width, sizeof(float));
-  s.group = mla_cpu_take(arena, width, sizeof(float));
-  s.part = mla_cpu_take(arena, width, sizeof(float));
+  s.line = mla_cpu_take(arena, width, sizeof(float));
+  s.weight = mla_cpu_take(arena, (uint64_t)c->limits.parts, sizeof(double));
   return s;
 }
 
@@ -52,32 +57,38 @@ static double top_of(const merge *g, int64_t n, int64_t h) {
   return top;
 }
 
-static void add_group(const merge *g, scratch *s, int64_t width) {
-  g->c->table.axpy(width, s->sum, 1.0f, s->group);
-  memset(s->group, 0, (size_t)width * sizeof(float));
-}
-
-/* s->sum = weighted sum of the live parts; returns the sum of weights. */
-static double add_parts(const merge *g, int64_t n, int64_t h, double top,
-                        scratch *s) {
-  int type = mla_cpu_type_of(g->parts->dtype);
-  int64_t width = g->parts->shape[3], since = 0;
+/* Weights of a row's parts, 0 for those without keys; returns their sum. */
+static double weigh_parts(const merge *g, int64_t n, int64_t h, double top,
+                          double *weight) {
   double total = 0.0;
-  memset(s->sum, 0, (size_t)width * sizeof(float));
-  memset(s->group, 0, (size_t)width * sizeof(float));
   for (int64_t i = 0; i < g->parts->shape[0]; i++) {
     double x = lse_of(g, i, n, h);
-    if (mla_isinf(x)) continue;
-    double weight = mla_isnan(x) ? x : mla_exp(x - top);
-    total += weight;
-    g->c->table.load[type](
-        s->part,
-        mla_cpu_at(g->parts->data, type, mla_at4(g->parts, i, n, h, 0)), width);
-    g->c->table.axpy(width, s->group, (float)weight, s->part);
-    if (++since % GROUP == 0) add_group(g, s, width);
+    weight[i] = mla_isinf(x) ? 0.0 : mla_isnan(x) ? x : mla_exp(x - top);
+    total += weight[i];
   }
-  add_group(g, s, width);
   return total;
+}
+
+/* sum = the parts, each times its weight and the factor of them all. What lies
+   in a part without keys is not read. */
+static void add_parts(const merge *g, int64_t n, int64_t h, double factor,
+                      scratch *s) {
+  int type = mla_cpu_type_of(g->parts->dtype);
+  int64_t ahead = g->parts->stride[2] * mla_cpu_type_bytes(type);
+  const void *part[GROUP];
+  float weight[GROUP];
+  int64_t count = g->parts->shape[0];
+  for (int64_t first = 0; first < count; first += GROUP) {
+    int64_t live = 0;
+    for (int64_t i = first; i < mla_cpu_min(first + GROUP, count); i++) {
+      if (mla_isinf(lse_of(g, i, n, h))) continue;
+      weight[live] = (float)(s->weight[i] * factor);
+      part[live++] =
+          mla_cpu_at(g->parts->data, type, mla_at4(g->parts, i, n, h, 0));
+    }
+    g->c->table.blend[type](g->parts->shape[3], live, part, weight, ahead,
+                            first > 0, s->sum);
+  }
 }
 
 static double with_sink(const merge *g, int64_t h, double top, double total,
@@ -93,16 +104,15 @@ static double with_sink(const merge *g, int64_t h, double top, double total,
 static void merge_row(const merge *g, int64_t n, int64_t h, scratch *s) {
   int type = mla_cpu_type_of(g->out->dtype);
   int64_t width = g->parts->shape[3];
+  void *out = mla_cpu_at_mut(g->out->data, type, mla_at3(g->out, n, h, 0));
   double top = top_of(g, n, h), times = 1.0;
-  double total = add_parts(g, n, h, top, s);
+  double total = weigh_parts(g, n, h, top, s->weight);
   int empty = total == 0.0; /* NaN is not */
   double over = with_sink(g, h, top, total, &times);
-  float factor = (float)(times / over);
-  for (int64_t i = 0; i < width; i++)
-    s->sum[i] = empty ? 0.0f : s->sum[i] * factor;
-  g->c->table.store[type](
-      mla_cpu_at_mut(g->out->data, type, mla_at3(g->out, n, h, 0)), s->sum,
-      width);
+  add_parts(g, n, h, empty ? 0.0 : times / over, s);
+  g->c->table.store[type](g->far ? s->line : out, s->sum, width);
+  if (g->far)
+    g->c->table.stream(out, s->line, width * mla_cpu_type_bytes(type));
   if (!g->lse) return;
   double lse = empty ? -mla_inf() : top + mla_log(total);
   if (g->c->problem.flags & MLA_LSE_BASE2) lse *= LOG2_E;
@@ -117,6 +127,7 @@ static void merge_task(void *state, int64_t index, int thread) {
   scratch s = scratch_take(&arena, g->c);
   for (int64_t r = index * ROWS; r < end; r++)
     merge_row(g, r / heads, r % heads, &s);
+  g->c->table.settle();
 }
 
 static uint64_t merge_take(mla_cpu_arena *arena, merge *g) {
@@ -139,6 +150,8 @@ static void merge_run(const mla_cpu_context *c, const mla_args *args,
   g.out = mla_arg(args, MLA_T_OUT);
   if (c->problem.flags & MLA_RETURN_LSE) g.lse = mla_arg(args, MLA_T_LSE);
   merge_take(&arena, &g);
+  g.far = mla_tensor_count(g.out) * (mla_dtype_bits(g.out->dtype) / 8) >
+          MLA_CPU_FAR;
   mla_cpu_parallel(c->threads,
                    mla_cpu_ceil(g.out->shape[0] * g.out->shape[1], ROWS),
                    merge_task, &g);

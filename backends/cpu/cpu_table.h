@@ -35,8 +35,10 @@ typedef struct mla_cpu_table {
   mla_cpu_softmax_fn *softmax_half; /* both NULL: all lanes in any case */
   mla_cpu_softcap_fn *softcap;
   mla_cpu_fold_fn *fold;
-  mla_cpu_axpy_fn *axpy;
+  mla_cpu_blend_fn *blend[MLA_CPU_TYPES];
   mla_cpu_fetch_fn *fetch;
+  mla_cpu_stream_fn *stream;
+  mla_cpu_settle_fn *settle;
   mla_cpu_scale_fn *scale;
   mla_cpu_softmax_row_fn *softmax_row;
   mla_cpu_dots_fn *dots[MLA_CPU_TYPES]; /* NULL: rows are lanes */

@@ -122,6 +122,25 @@ START_TEST(narrowing_rounds_to_nearest_even) {
 }
 END_TEST
 
+/* Every address within a line, counts that end anywhere; nothing beside. */
+START_TEST(streams_copy) {
+  const mla_cpu_table *t = table_of(_i);
+  if (!t) return;
+  enum { room = 512 };
+  _Alignas(64) unsigned char from[room], to[room], want[room];
+  for (int i = 0; i < room; i++) from[i] = (unsigned char)(i * 7 + 1);
+  for (int at = 0; at < 65; at++)
+    for (int n = 0; n < 300; n += n < 70 ? 1 : 13) {
+      memset(to, 0xA5, room);
+      memset(want, 0xA5, room);
+      memcpy(want + at, from + n % 5, (size_t)n);
+      t->stream(to + at, from + n % 5, n);
+      t->settle();
+      REQUIRE(memcmp(to, want, room) == 0, "%d bytes at %d", n, at);
+    }
+}
+END_TEST
+
 static void fill(float *x, int64_t n, const char *name) {
   mla_rng rng = mla_rng_named(11, name);
   for (int64_t i = 0; i < n; i++) x[i] = (float)mla_rng_bell(rng, (uint64_t)i);
@@ -338,6 +357,43 @@ START_TEST(soft_cap) {
 }
 END_TEST
 
+/* Weighted sums of every type, widths of every remainder, a start and more. */
+START_TEST(rows_are_blended) {
+  const mla_cpu_table *t = table_of(_i);
+  if (!t) return;
+  enum { most = 150, rows = 5 };
+  static float wide[rows][most], sum[most + 1], was[most + 1], weight[rows];
+  static uint16_t code[rows][most];
+  for (int k = 0; k < rows * 2 * MLA_CPU_TYPES; k++) {
+    int type = k % MLA_CPU_TYPES, parts = k / MLA_CPU_TYPES % rows + 1;
+    int add = k >= rows * MLA_CPU_TYPES, n = k == 3 ? most : 37 + 11 * parts;
+    const void *part[rows];
+    fill(weight, rows, "weights");
+    fill(was, most + 1, "sum");
+    for (int i = 0; i < rows; i++) {
+      fill(wide[i], most, i % 2 ? "odd" : "even");
+      part[i] = wide[i];
+      if (type == MLA_CPU_F32) continue;
+      t->store[type](code[i], wide[i], most);
+      t->load[type](wide[i], code[i], most);
+      part[i] = code[i];
+    }
+    memcpy(sum, was, sizeof sum);
+    t->blend[type](n, parts, part, weight, 64, add, sum);
+    for (int c = 0; c < n; c++) {
+      double want = add ? (double)was[c] : 0.0, size = fabs(want);
+      for (int i = 0; i < parts; i++) {
+        want += (double)weight[i] * (double)wide[i][c];
+        size += fabs((double)weight[i] * (double)wide[i][c]);
+      }
+      REQUIRE(fabs((double)sum[c] - want) <= 0x1p-24 * 6.0 * size,
+              "type %d, %d parts, column %d of %d", type, parts, c, n);
+    }
+    ck_assert(sum[n] == was[n]);
+  }
+}
+END_TEST
+
 /* --------------------------------------------------------- tiles of bf16 */
 
 static void fill_codes(uint16_t *x, int64_t n, const char *name) {
@@ -469,6 +525,8 @@ int main(void) {
   tcase_add_loop_test(t, conversions_are_exact, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, narrowing_rounds_to_nearest_even, 0,
                       MLA_CPU_ISA_COUNT);
+  tcase_add_loop_test(t, streams_copy, 0, MLA_CPU_ISA_COUNT);
+  tcase_add_loop_test(t, rows_are_blended, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, products, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, product_rows_are_alike, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, packing, 0, MLA_CPU_ISA_COUNT);

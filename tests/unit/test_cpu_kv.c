@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "check_main.h"
+#include "cpu_convert.h"
 #include "dtype.h"
 #include "tensor.h"
 #include "test_cpu_fixture.h"
@@ -45,6 +46,22 @@ START_TEST(write) {
 }
 END_TEST
 
+/* More than goes through the caches; two tokens of one slot keep their order
+   there too. */
+START_TEST(write_far) {
+  cpu_case c = case_of(MLA_OP_KV_WRITE, 0, 2, 64);
+  c.problem.kv_lora_rank = 512;
+  c.problem.qk_rope_head_dim = 64;
+  int64_t tokens = MLA_CPU_FAR / (576 * 2) + 40;
+  c.free_dim[MLA_S_NB] = c.limits.num_blocks = tokens / 64 + 1;
+  c.free_dim[MLA_S_N] = c.free_dim[MLA_S_SLOTS] = c.limits.tokens = tokens;
+  cpu_case_build(&c);
+  int64_t *slot = c.tensor[MLA_T_SLOT_MAPPING].data;
+  for (int64_t t = 0; t < tokens; t++) slot[t] = t % 5 ? t : t / 2;
+  judge(&c, "kv_write, far");
+}
+END_TEST
+
 START_TEST(read) {
   for (int p = 0; p < 5; p++) {
     static const int32_t ends[] = {0, 40, 40, 41, 120};
@@ -84,6 +101,30 @@ START_TEST(read) {
 }
 END_TEST
 
+START_TEST(read_far) {
+  cpu_case c = case_of(MLA_OP_KV_READ, 0, 2, 64);
+  int64_t tokens = MLA_CPU_FAR / (317 * 4) + 40;
+  c.free_dim[MLA_S_B] = c.limits.requests = 1;
+  c.free_dim[MLA_S_B1] = 2;
+  c.free_dim[MLA_S_W] = c.limits.table_width = tokens / 64 + 1;
+  c.free_dim[MLA_S_GATHERED] = c.limits.tokens = tokens;
+  c.limits.max_seq_len = tokens;
+  cpu_case_build(&c);
+  const mla_tensor *cache = &c.tensor[MLA_T_CACHE];
+  for (int64_t i = 0; i < cpu_tensor_bytes(cache) / 2; i++)
+    mla_put(cache->data, cache->dtype, i, (double)(i % 2039) - 1000.3);
+  mla_tensor *from = &c.tensor[MLA_T_SEQ_STARTS];
+  *from = mla_tensor_dense(NULL, MLA_I32, 1, (const int64_t[]){1});
+  int32_t *ends = c.tensor[MLA_T_CU_SEQ_LENS].data;
+  int32_t *table = c.tensor[MLA_T_BLOCK_TABLE].data;
+  ends[0] = 0;
+  ends[1] = (int32_t)tokens;
+  for (int32_t w = 0; w < tokens / 64 + 1; w++)
+    table[w] = w % (int32_t)c.free_dim[MLA_S_NB];
+  judge(&c, "kv_read, far");
+}
+END_TEST
+
 START_TEST(copy) {
   for (int p = 0; p < 5; p++) {
     cpu_case c = case_of(MLA_OP_KV_COPY, 0, _i, pages[p]);
@@ -109,7 +150,9 @@ int main(void) {
   TCase *t = tcase_create("kv");
   tcase_set_timeout(t, 60);
   tcase_add_loop_test(t, write, 0, 9);
+  tcase_add_test(t, write_far);
   tcase_add_loop_test(t, read, 0, 9);
+  tcase_add_test(t, read_far);
   tcase_add_loop_test(t, copy, 0, 3);
   suite_add_tcase(s, t);
   return check_main(s);

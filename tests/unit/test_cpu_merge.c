@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "check_main.h"
+#include "cpu_convert.h"
 #include "dmath.h"
 #include "dtype.h"
 #include "tensor.h"
@@ -74,6 +75,16 @@ START_TEST(parts_without_keys) {
 }
 END_TEST
 
+/* Outputs beyond what goes through the caches. */
+START_TEST(far) {
+  cpu_case c = case_of(2, MLA_CPU_FAR / (16 * 512 * 2) + 1, 16, 512, 0);
+  c.problem.q_dtype = c.problem.out_dtype = MLA_BF16;
+  cpu_case_build(&c);
+  judge(&c, "far");
+  cpu_case_free(&c);
+}
+END_TEST
+
 /* Weights far apart, at magnitudes where f32 keeps no fraction. */
 START_TEST(large_lse) {
   cpu_case c = case_of(5, 4, 3, 16, 0);
@@ -94,6 +105,7 @@ int main(void) {
   tcase_add_test(t, base_2_and_sink);
   tcase_add_test(t, parts_without_keys);
   tcase_add_test(t, large_lse);
+  tcase_add_test(t, far);
   suite_add_tcase(s, t);
   return check_main(s);
 }

@@ -8,7 +8,6 @@
 
 mla_cpu_product_fn mla_product_f32_neon;
 mla_cpu_pack_fn mla_pack_f32_neon;
-mla_cpu_axpy_fn mla_axpy_f32_neon;
 
 #define LANES MLA_CPU_LANES
 
@@ -118,16 +117,4 @@ void mla_pack_f32_neon(float *panel, const float *rows, int64_t ld, int64_t k,
   for (; p < k; p++)
     for (int x = 0; x < LANES; x++)
       panel[p * LANES + x] = scale * rows[x * ld + p];
-}
-
-void mla_axpy_f32_neon(int64_t n, float *sum, float weight, const float *part) {
-  int64_t i = 0;
-  for (; i + 4 <= n; i += 4)
-    vst1q_f32(sum + i,
-              vfmaq_n_f32(vld1q_f32(sum + i), vld1q_f32(part + i), weight));
-  for (; i < n; i++) { /* fused too: every element is rounded once */
-    float32x2_t s =
-        vfma_f32(vdup_n_f32(sum[i]), vdup_n_f32(weight), vdup_n_f32(part[i]));
-    sum[i] = vget_lane_f32(s, 0);
-  }
 }

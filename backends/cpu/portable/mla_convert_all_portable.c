@@ -7,6 +7,8 @@
 mla_cpu_load_fn mla_load_f32_portable, mla_load_f16_portable,
     mla_load_bf16_portable;
 mla_cpu_fetch_fn mla_fetch_all_portable;
+mla_cpu_stream_fn mla_stream_all_portable;
+mla_cpu_settle_fn mla_settle_all_portable;
 mla_cpu_store_fn mla_store_f32_portable, mla_store_f16_portable,
     mla_store_bf16_portable;
 
@@ -43,3 +45,9 @@ void mla_fetch_all_portable(const void *from, int64_t bytes) {
   (void)from;
   (void)bytes;
 }
+
+void mla_stream_all_portable(void *to, const void *from, int64_t bytes) {
+  memmove(to, from, (size_t)bytes);
+}
+
+void mla_settle_all_portable(void) {}

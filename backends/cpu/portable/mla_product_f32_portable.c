@@ -6,7 +6,6 @@
 
 mla_cpu_product_fn mla_product_f32_portable;
 mla_cpu_pack_fn mla_pack_f32_portable;
-mla_cpu_axpy_fn mla_axpy_f32_portable;
 
 #define LANES MLA_CPU_LANES
 
@@ -55,9 +54,4 @@ void mla_pack_f32_portable(float *panel, const float *rows, int64_t ld,
                            int64_t k, float scale) {
   for (int64_t p = 0; p < k; p++, panel += LANES)
     for (int x = 0; x < LANES; x++) panel[x] = scale * rows[x * ld + p];
-}
-
-void mla_axpy_f32_portable(int64_t n, float *sum, float weight,
-                           const float *part) {
-  for (int64_t i = 0; i < n; i++) sum[i] += weight * part[i];
 }

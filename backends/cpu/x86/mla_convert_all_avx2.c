@@ -1,11 +1,14 @@
 /* 16-bit floats to and from f32: F16C for f16, shifts for bf16. */
 #include <immintrin.h>
+#include <string.h>
 
 #include "cpu_kernels.h"
 #include "half.h"
 
 mla_cpu_load_fn mla_load_f16_avx2, mla_load_bf16_avx2;
 mla_cpu_fetch_fn mla_fetch_all_avx2;
+mla_cpu_stream_fn mla_stream_all_avx2;
+mla_cpu_settle_fn mla_settle_all_avx2;
 mla_cpu_store_fn mla_store_f16_avx2, mla_store_bf16_avx2;
 
 static inline __m128i load_8(const uint16_t *from) {
@@ -75,4 +78,27 @@ void mla_store_bf16_avx2(void *to, const float *from, int64_t n) {
 void mla_fetch_all_avx2(const void *from, int64_t bytes) {
   const char *at = from;
   for (int64_t i = 0; i < bytes; i += 64) _mm_prefetch(at + i, _MM_HINT_T1);
+}
+
+/* Whole lines only: a part of one would be fetched after all, and slower. */
+void mla_stream_all_avx2(void *to, const void *from, int64_t bytes) {
+  enum { line = 64 };
+  unsigned char *out = to;
+  const unsigned char *in = from;
+  int64_t head = (int64_t)(-(uintptr_t)to % line);
+  if (head > bytes) head = bytes;
+  memmove(out, in, (size_t)head);
+  int64_t i = head;
+  for (; i + line <= bytes; i += line) {
+    __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)(in + i));
+    __m256i b =
+        _mm256_loadu_si256((const __m256i *)(const void *)(in + i + 32));
+    _mm256_stream_si256((__m256i *)(void *)(out + i), a);
+    _mm256_stream_si256((__m256i *)(void *)(out + i + 32), b);
+  }
+  memmove(out + i, in + i, (size_t)(bytes - i));
+}
+
+void mla_settle_all_avx2(void) {
+  _mm_sfence();
 }

@@ -10,7 +10,6 @@
 
 mla_cpu_product_fn mla_product_f32_avx2;
 mla_cpu_pack_fn mla_pack_f32_avx2;
-mla_cpu_axpy_fn mla_axpy_f32_avx2;
 
 #define LANES MLA_CPU_LANES
 
@@ -152,16 +151,4 @@ void mla_pack_f32_avx2(float *panel, const float *rows, int64_t ld, int64_t k,
   for (; p < k; p++)
     for (int x = 0; x < LANES; x++)
       panel[p * LANES + x] = scale * rows[x * ld + p];
-}
-
-void mla_axpy_f32_avx2(int64_t n, float *sum, float weight, const float *part) {
-  int64_t i = 0;
-  __m256 w = _mm256_set1_ps(weight);
-  for (; i + 8 <= n; i += 8)
-    _mm256_storeu_ps(sum + i, _mm256_fmadd_ps(w, _mm256_loadu_ps(part + i),
-                                              _mm256_loadu_ps(sum + i)));
-  for (; i < n; i++)
-    _mm_store_ss(sum + i,
-                 _mm_fmadd_ss(_mm_set_ss(weight), _mm_load_ss(part + i),
-                              _mm_load_ss(sum + i)));
 }

@@ -11,7 +11,6 @@
 
 mla_cpu_product_fn mla_product_f32_avx512;
 mla_cpu_pack_fn mla_pack_f32_avx512;
-mla_cpu_axpy_fn mla_axpy_f32_avx512;
 
 #define LANES MLA_CPU_LANES
 
@@ -157,15 +156,4 @@ void mla_pack_f32_avx512(float *panel, const float *rows, int64_t ld, int64_t k,
   for (; p < k; p++)
     for (int x = 0; x < LANES; x++)
       panel[p * LANES + x] = scale * rows[x * ld + p];
-}
-
-void mla_axpy_f32_avx512(int64_t n, float *sum, float weight,
-                         const float *part) {
-  __m512 w = _mm512_set1_ps(weight);
-  for (int64_t i = 0; i < n; i += LANES) {
-    __mmask16 some = n - i < LANES ? (__mmask16)((1u << (n - i)) - 1u) : 0xFFFF;
-    __m512 s = _mm512_maskz_loadu_ps(some, sum + i);
-    __m512 p = _mm512_maskz_loadu_ps(some, part + i);
-    _mm512_mask_storeu_ps(sum + i, some, _mm512_fmadd_ps(w, p, s));
-  }
 }
