@@ -10,15 +10,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "batch_json.h"
+#include "batch_judge.h"
 #include "error.h"
 #include "invalid.h"
 #include "vector_file.h"
 
 struct mla_docket {
-  int32_t count, file_count, path_count;
+  int32_t count, file_count, path_count, batch_count;
   mla_item *item;
   mla_vector_file **file;
-  char **path; /* owned names */
+  cJSON **batch; /* files of batches */
+  char **path;   /* owned names */
 };
 
 mla_docket *mla_docket_new(void) {
@@ -28,9 +31,11 @@ mla_docket *mla_docket_new(void) {
 void mla_docket_free(mla_docket *d) {
   if (!d) return;
   for (int32_t i = 0; i < d->file_count; i++) mla_vector_file_close(d->file[i]);
+  for (int32_t i = 0; i < d->batch_count; i++) cJSON_Delete(d->batch[i]);
   for (int32_t i = 0; i < d->path_count; i++) free(d->path[i]);
   free(d->item);
   free(d->file);
+  free(d->batch);
   free(d->path);
   free(d);
 }
@@ -77,6 +82,7 @@ static mla_item *new_item(mla_docket *d, int32_t kind, const char *id) {
 }
 
 static int kind_of(const char *id) {
+  if (mla_batch_case_is(id)) return MLA_ITEM_BATCH;
   return strchr(id, '!') ? MLA_ITEM_INVALID : MLA_ITEM_CASE;
 }
 
@@ -144,6 +150,43 @@ static mla_status add_vectors(mla_docket *d, const char *path, mla_error *err) {
   return status;
 }
 
+/* A case of a file must have a name, and a seed to be shown. */
+static mla_status add_batch(mla_docket *d, const cJSON *json, int32_t index,
+                            const char *path, mla_error *err) {
+  const cJSON *id = cJSON_GetObjectItemCaseSensitive(json, "id");
+  const cJSON *seed = cJSON_GetObjectItemCaseSensitive(json, "seed");
+  if (!cJSON_IsString(id))
+    return mla_fail(err, MLA_INVALID_ARGUMENT, "file",
+                    "case %d of %.120s has no id", (int)index, path);
+  mla_item *item = new_item(d, MLA_ITEM_BATCH, id->valuestring);
+  if (!item) return no_memory(err);
+  item->seed = cJSON_IsNumber(seed) && seed->valuedouble >= 0 &&
+                       seed->valuedouble <= 9007199254740992.0
+                   ? (uint64_t)seed->valuedouble
+                   : 0;
+  item->file = d->batch_count - 1;
+  item->index = index;
+  item->path = path;
+  item->optional = 1;
+  return MLA_OK;
+}
+
+static mla_status add_batches(mla_docket *d, const char *path, mla_error *err) {
+  size_t n = (size_t)d->batch_count + 1;
+  cJSON *json, **grown = realloc(d->batch, n * sizeof *grown);
+  if (!grown) return no_memory(err);
+  d->batch = grown;
+  mla_status status = mla_batch_file_open(path, &json, err);
+  if (status != MLA_OK) return status;
+  d->batch[d->batch_count++] = json;
+  const char *kept = keep_text(d, path);
+  if (!kept) return no_memory(err);
+  int32_t count = mla_batch_file_count(json);
+  for (int32_t i = 0; i < count && status == MLA_OK; i++)
+    status = add_batch(d, mla_batch_file_at(json, i), i, kept, err);
+  return status;
+}
+
 static int ends_with(const char *text, const char *end) {
   size_t n = strlen(text), m = strlen(end);
   return n >= m && strcmp(text + n - m, end) == 0;
@@ -157,6 +200,10 @@ static mla_status check_form(const char *path, mla_error *err) {
   return status;
 }
 
+static int is_batches(const char *path) {
+  return ends_with(path, ".json") && mla_batch_file_is(path);
+}
+
 /* *known: whether the file is of a form that can be judged. */
 static mla_status add_file(mla_docket *d, const char *path, int *known,
                            mla_error *err) {
@@ -164,6 +211,7 @@ static mla_status add_file(mla_docket *d, const char *path, int *known,
   if (ends_with(path, ".safetensors") && mla_truth_is(path))
     return add_truth(d, path, err);
   if (mla_vector_file_is(path)) return add_vectors(d, path, err);
+  if (is_batches(path)) return add_batches(d, path, err);
   *known = 0;
   /* A broken file among vectors must not look like one of another kind. */
   if (ends_with(path, ".json") || ends_with(path, ".safetensors"))
@@ -192,10 +240,11 @@ static mla_status add_folder(mla_docket *d, const char *folder, int depth,
     int hidden = list[i]->d_name[0] == '.';
     free(list[i]);
     if (hidden || status != MLA_OK) continue;
-    if (!is_folder(path))
+    if (is_folder(path))
+      status = depth < 8 ? add_folder(d, path, depth + 1, err) : MLA_OK;
+    /* A folder is asked of a backend, and no backend builds batches. */
+    else if (!is_batches(path))
       status = add_file(d, path, &known, err);
-    else if (depth < 8)
-      status = add_folder(d, path, depth + 1, err);
   }
   free(list);
   return status;
@@ -290,6 +339,35 @@ static void judge_vector(const mla_item *item, const mla_vector *v,
   }
 }
 
+mla_status mla_docket_batch(const mla_docket *d, int32_t i, mla_batch_case *c,
+                            mla_batch_answer *expected, mla_error *err) {
+  const mla_item *item = &d->item[i];
+  if (item->file >= 0)
+    return mla_batch_json_read(
+        mla_batch_file_at(d->batch[item->file], item->index), c, expected, err);
+  mla_status status = mla_batch_case_draw(item->id, item->seed, c, err);
+  snprintf(c->hunts, sizeof c->hunts, "%s", item->hunts);
+  return status;
+}
+
+static void judge_batch(const mla_docket *d, int32_t i, mla_verdict *v) {
+  int stored = d->item[i].file >= 0;
+  mla_batch_case *c = malloc(sizeof *c);
+  mla_batch_answer *expected = mla_batch_answer_new();
+  mla_error err = mla_error_init();
+  mla_status status = c && expected ? mla_docket_batch(d, i, c, expected, &err)
+                                    : no_memory(&err);
+  if (status == MLA_OK) {
+    mla_batch_judge(c, stored ? expected : NULL, v);
+  } else {
+    v->kind = status == MLA_INVALID_ARGUMENT ? MLA_VERDICT_BAD_VECTOR
+                                             : MLA_VERDICT_ERROR;
+    snprintf(v->reason, sizeof v->reason, "%s", err.message);
+  }
+  free(c);
+  free(expected);
+}
+
 void mla_docket_judge(const mla_docket *d, int32_t i, mla_device *device,
                       const mla_judge_options *options, mla_record *r) {
   const mla_item *item = &d->item[i];
@@ -299,6 +377,10 @@ void mla_docket_judge(const mla_docket *d, int32_t i, mla_device *device,
   memset(r, 0, sizeof *r);
   if (item->kind == MLA_ITEM_TRUTH) {
     judge_truth(item, device, r);
+    return;
+  }
+  if (item->kind == MLA_ITEM_BATCH) {
+    judge_batch(d, i, &r->verdict);
     return;
   }
   own.has_digest = item->has_digest;

@@ -2,11 +2,12 @@
  * docket.h - everything that one run of the judge is to look at.
  *
  * Items come from profiles, from names of cases, and from files: vectors of
- * our format, and outputs of other people's layers (truth.h).
+ * our format, batches, and outputs of other people's layers (truth.h).
  */
 #ifndef MLA_DOCKET_H
 #define MLA_DOCKET_H
 
+#include "batch_case.h"
 #include "judge.h"
 #include "suite.h"
 #include "truth.h"
@@ -15,7 +16,8 @@ typedef enum mla_item_kind {
   MLA_ITEM_CASE,    /* made from id and seed */
   MLA_ITEM_STORED,  /* bytes in a file */
   MLA_ITEM_INVALID, /* id with a change */
-  MLA_ITEM_TRUTH    /* a layer's outputs, in a file */
+  MLA_ITEM_TRUTH,   /* a layer's outputs, in a file */
+  MLA_ITEM_BATCH    /* batch building: of the library, whatever the device */
 } mla_item_kind;
 
 typedef struct mla_item {
@@ -57,9 +59,14 @@ int mla_docket_matches(const char *id, const char *pattern);
 int32_t mla_docket_count(const mla_docket *docket);
 const mla_item *mla_docket_at(const mla_docket *docket, int32_t i);
 
-/* The vector of an item that is no truth. To be freed, whatever happens. */
+/* The vector of an item that is no truth and no batch. To be freed, whatever
+ * happens. */
 mla_status mla_docket_vector(const mla_docket *docket, int32_t i,
                              mla_poison poison, mla_vector *v, mla_error *err);
+/* The case of an item MLA_ITEM_BATCH; expected is filled for one of a file. */
+mla_status mla_docket_batch(const mla_docket *docket, int32_t i,
+                            mla_batch_case *c, mla_batch_answer *expected,
+                            mla_error *err);
 void mla_docket_judge(const mla_docket *docket, int32_t i, mla_device *device,
                       const mla_judge_options *options, mla_record *record);
 

@@ -218,5 +218,5 @@ mla_status mla_golden_make(mla_golden *g, mla_error *err) {
     status = make_list(g, "seeded", "v1/seeded.json", seeded_json, err);
   if (status == MLA_OK)
     status = make_list(g, "invalid", "v1/invalid.json", invalid_json, err);
-  return status;
+  return status == MLA_OK ? mla_golden_batches(g, err) : status;
 }

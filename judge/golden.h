@@ -2,7 +2,7 @@
  * golden.h - the golden vectors, made from the profiles that list them.
  *
  * The same bytes on every machine: data, expected values and files are
- * functions of the profiles "stored", "seeded" and "invalid" alone.
+ * functions of the profiles "stored", "seeded", "invalid" and "batch" alone.
  */
 #ifndef MLA_GOLDEN_H
 #define MLA_GOLDEN_H

@@ -22,6 +22,8 @@ int mla_text_case(mla_text *text, const cJSON *json);
 mla_status mla_text_file(mla_golden *golden, const char *name,
                          const char *tensors, const mla_text *cases,
                          mla_error *err);
+/* golden_batch.c: v1/batch.json, of profile batch. */
+mla_status mla_golden_batches(mla_golden *golden, mla_error *err);
 /* Takes the bytes over. */
 mla_status mla_golden_add(mla_golden *golden, const char *name,
                           unsigned char *bytes, uint64_t count, mla_error *err);

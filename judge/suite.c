@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch_case.h"
 #include "error.h"
 #include "file_text.h"
 #include "model_presets.h"
@@ -43,13 +44,25 @@ static int already_there(const mla_suite *suite, const char *id,
   return 0;
 }
 
+static mla_status make_canonical(const char *id, char *text, size_t size,
+                                 mla_error *err) {
+  mla_batch_recipe r;
+  mla_case c;
+  mla_status status = mla_batch_case_is(id) ? mla_batch_case_parse(id, &r, err)
+                                            : mla_case_parse(id, &c, err);
+  if (status != MLA_OK) return status;
+  if (mla_batch_case_is(id))
+    mla_batch_case_print(&r, text, size);
+  else
+    mla_case_print(&c, text, size);
+  return MLA_OK;
+}
+
 mla_status mla_suite_add(mla_suite *suite, const char *id, uint64_t seed,
                          const char *hunts, int optional, mla_error *err) {
-  mla_case c;
   char canonical[MLA_CASE_ID_MAX];
-  mla_status status = mla_case_parse(id, &c, err);
+  mla_status status = make_canonical(id, canonical, sizeof canonical, err);
   if (status != MLA_OK) return status;
-  mla_case_print(&c, canonical, sizeof canonical);
   if (already_there(suite, canonical, seed)) return MLA_OK;
   size_t room = (size_t)suite->count + 1;
   mla_suite_entry *grown = realloc(suite->entry, room * sizeof *grown);

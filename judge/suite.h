@@ -11,6 +11,8 @@
  *   ?decode:f64:b1,h1,q1,page16,len=3      EMPTY-ROW seed=7
  *   decode:f32:b1,h1,q1,page16,len=3!scale=0
  *
+ * Cases of batch building (batch_case.h) may stand among them.
+ *
  * Behind the case stand the classes of docs/hazards.md that it hunts. A "?"
  * marks a case that a backend may leave unsupported; all others are asked of
  * it. A "!" begins a change that makes the call invalid (invalid.h).

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch_json.h"
 #include "commands.h"
 #include "docket.h"
 #include "error.h"
@@ -75,42 +76,66 @@ static mla_status fill(mla_docket *d, const export_options *o, mla_error *err) {
 /* A file cannot refuse, nor be called several times to compose an answer. */
 static int can_be_asked(const mla_item *item) {
   mla_case c;
+  if (item->kind == MLA_ITEM_BATCH) return 1;
   return item->kind == MLA_ITEM_CASE &&
          mla_case_parse(item->id, &c, NULL) == MLA_OK &&
          !c.num[MLA_K_CASCADE] && !c.num[MLA_K_RANKS] && !c.num[MLA_K_CHUNKED];
 }
 
-/* "0007_decode_bf16" */
+/* "0007_decode_bf16", "0008_batch" */
 static void name_case(const mla_item *item, int32_t number, char *name,
                       size_t size) {
   size_t n = strcspn(item->id, ":");
-  if (item->id[n]) n += 1 + strcspn(item->id + n + 1, ":");
+  if (item->id[n] && item->kind == MLA_ITEM_CASE)
+    n += 1 + strcspn(item->id + n + 1, ":");
   int head = snprintf(name, size, "%04d_", (int)number);
   for (size_t i = 0; i < n && (size_t)head + 1 < size; i++)
     name[head++] = item->id[i] == ':' ? '_' : item->id[i];
   name[head] = '\0';
 }
 
-static mla_status write_case(const mla_docket *docket, int32_t i,
-                             int32_t number, const char *dir, cJSON *cases,
-                             mla_error *err) {
-  const mla_item *item = mla_docket_at(docket, i);
-  char name[80], path[4096];
+/* All that is given are small numbers: the index itself holds them. */
+static mla_status batch_entry(const mla_docket *docket, int32_t i,
+                              cJSON **entry, mla_error *err) {
+  mla_batch_case *c = malloc(sizeof *c);
+  mla_status status =
+      c ? mla_docket_batch(docket, i, c, NULL, err)
+        : mla_fail(err, MLA_OUT_OF_MEMORY, "export", "no memory");
+  if (status == MLA_OK) *entry = mla_batch_json(c, NULL);
+  free(c);
+  return status;
+}
+
+static mla_status vector_entry(const mla_docket *docket, int32_t i,
+                               const char *dir, const char *name, cJSON **entry,
+                               mla_error *err) {
+  char path[4096];
   mla_vector v;
-  cJSON *entry = NULL;
-  name_case(item, number, name, sizeof name);
   mla_status status = mla_docket_vector(docket, i, MLA_POISON_NAN, &v, err);
   int n = snprintf(path, sizeof path, "%s/%s.safetensors", dir, name);
   if (status == MLA_OK && (n < 0 || (size_t)n >= sizeof path))
     status = mla_fail(err, MLA_INVALID_ARGUMENT, "export",
                       "the folder's name is too long");
-  if (status == MLA_OK) status = mla_question_write(&v, path, &entry, err);
+  if (status == MLA_OK) status = mla_question_write(&v, path, entry, err);
+  mla_vector_free(&v);
+  return status;
+}
+
+static mla_status write_case(const mla_docket *docket, int32_t i,
+                             int32_t number, const char *dir, cJSON *cases,
+                             mla_error *err) {
+  const mla_item *item = mla_docket_at(docket, i);
+  char name[80];
+  cJSON *entry = NULL;
+  name_case(item, number, name, sizeof name);
+  mla_status status = item->kind == MLA_ITEM_BATCH
+                          ? batch_entry(docket, i, &entry, err)
+                          : vector_entry(docket, i, dir, name, &entry, err);
   if (status == MLA_OK) {
     cJSON_AddStringToObject(entry, "name", name);
     cJSON_AddBoolToObject(entry, "required", !item->optional);
     cJSON_AddItemToArray(cases, entry);
   }
-  mla_vector_free(&v);
   return status;
 }
 

@@ -13,8 +13,8 @@ static const char help[] =
     "usage: mlacheck gen DIR            writes DIR/v1 and DIR/manifest.json\n"
     "       mlacheck gen --check DIR    fails unless every byte there agrees\n"
     "\n"
-    "The vectors follow from the profiles stored, seeded and invalid, which\n"
-    "are built in: the same bytes on every machine.\n";
+    "The vectors follow from the profiles stored, seeded, invalid and batch,\n"
+    "which are built in: the same bytes on every machine.\n";
 
 static int finish(mla_golden *golden, const char *dir, int check,
                   mla_error *err) {

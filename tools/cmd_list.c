@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "batch_case.h"
 #include "commands.h"
 #include "model_presets.h"
 #include "options.h"
@@ -64,6 +65,21 @@ static void print_key(const mla_key_use *use) {
   printf("\n");
 }
 
+static int is_batch(const char *word) {
+  return strcmp(word, "batch") == 0;
+}
+
+static void list_batch_keys(const text_list *ops) {
+  char form[100], what[100];
+  int wanted = ops->count == 0;
+  for (int32_t i = 0; i < ops->count; i++) wanted |= is_batch(ops->value[i]);
+  if (!wanted) return;
+  printf("batch:KEY,KEY,...\n");
+  for (int i = 0; mla_batch_case_key(i, form, what, sizeof form); i++)
+    printf("  %-14s %s\n", form, what);
+  printf("\n");
+}
+
 static int list_keys(const text_list *ops) {
   for (int32_t op = 1; mla_op_name(op); op++) {
     int wanted = ops->count == 0;
@@ -76,8 +92,10 @@ static int list_keys(const text_list *ops) {
     for (int32_t i = 0; i < count; i++) print_key(&uses[i]);
     printf("\n");
   }
+  list_batch_keys(ops);
   for (int32_t i = 0; i < ops->count; i++)
-    if (mla_op_from_name(ops->value[i]) == MLA_OP_NONE)
+    if (mla_op_from_name(ops->value[i]) == MLA_OP_NONE &&
+        !is_batch(ops->value[i]))
       return usage_error("list", "\"%s\" is no operation", ops->value[i]);
   return EXIT_SATISFIED;
 }

@@ -2,8 +2,10 @@
  * cmd_show.c - mlacheck show.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "batch_json.h"
 #include "commands.h"
 #include "dmath.h"
 #include "expect.h"
@@ -129,6 +131,26 @@ static int show_vector(const mla_case *c, uint64_t seed) {
   return code;
 }
 
+/* As a golden file has it. */
+static int show_batch(const char *id, uint64_t seed) {
+  mla_batch_case *c = malloc(sizeof *c);
+  mla_batch_answer *made = mla_batch_answer_new();
+  mla_error err = mla_error_init();
+  mla_status status =
+      c && made ? mla_batch_case_draw(id, seed, c, &err) : MLA_OUT_OF_MEMORY;
+  int wrong = status == MLA_INVALID_ARGUMENT;
+  if (status == MLA_OK) status = mla_batch_case_build(c, made, &err);
+  cJSON *json = status == MLA_OK ? mla_batch_json(c, made) : NULL;
+  char *text = json ? cJSON_Print(json) : NULL;
+  if (text) printf("%s\n", text);
+  if (!text) fprintf(stderr, "mlacheck show: %s\n", err.message);
+  cJSON_free(text);
+  cJSON_Delete(json);
+  free(made);
+  free(c);
+  return text ? EXIT_SATISFIED : wrong ? EXIT_USAGE : EXIT_ENVIRONMENT;
+}
+
 int cmd_show(int argc, char **argv) {
   text_list ids = {0, {NULL}};
   uint64_t seed = MLA_SUITE_SEED;
@@ -144,6 +166,10 @@ int cmd_show(int argc, char **argv) {
   for (int32_t i = 0; i < ids.count && code == EXIT_SATISFIED; i++) {
     mla_case c;
     mla_error err = mla_error_init();
+    if (mla_batch_case_is(ids.value[i])) {
+      code = show_batch(ids.value[i], seed);
+      continue;
+    }
     if (mla_case_parse(ids.value[i], &c, &err) != MLA_OK)
       return usage_error("show", "%s", err.message);
     if (c.edit[0]) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch_judge.h"
 #include "commands.h"
 #include "explain.h"
 #include "question.h"
@@ -18,8 +19,10 @@ static const char help[] =
     "usage: mlacheck verify [OPTIONS] DIR\n"
     "\n"
     "DIR is what `mlacheck export` wrote, with DIR/NAME.out.safetensors for\n"
-    "each case: its outputs by name, dense, of their types. An output that is\n"
-    "not there is a failure. A file may declare its arithmetic in its "
+    "each case: its outputs by name, dense, of their types. A case of batch\n"
+    "building is answered by DIR/NAME.out.json. An output that is not there "
+    "is\n"
+    "a failure. A file may declare its arithmetic in its "
     "metadata\n"
     "(golden/FORMAT.md, \"A question\"), or say why it has no answer.\n"
     "\n"
@@ -82,6 +85,22 @@ static void reword(mla_verdict *v) {
   memcpy(v->reason, why, sizeof why);
 }
 
+static void judge_batch(const questions *q, int32_t i, const char *dir,
+                        mla_record *r) {
+  char path[4200];
+  mla_error err = mla_error_init();
+  mla_batch_case *c = malloc(sizeof *c);
+  mla_status status =
+      c ? mla_docket_batch(q->docket, i, c, NULL, &err) : MLA_OUT_OF_MEMORY;
+  memset(r, 0, sizeof *r);
+  snprintf(path, sizeof path, "%s/%s.out.json", dir, q->name[i]);
+  if (status == MLA_OK)
+    mla_batch_judge_answer(c, path, &r->verdict);
+  else
+    fail(r, "the case cannot be made: ", err.message);
+  free(c);
+}
+
 static void judge_answer(const questions *q, int32_t i, const char *dir,
                          mla_explainer *explainer, mla_record *r) {
   char answer[4200];
@@ -111,7 +130,10 @@ static int judge_all(const verify_options *o, const questions *q,
   if (text) report_text_begin(run);
   for (int32_t i = 0; i < mla_docket_count(q->docket); i++) {
     progress_show(run);
-    judge_answer(q, i, o->dirs.value[0], &explainer, &run->record[i]);
+    if (mla_docket_at(q->docket, i)->kind == MLA_ITEM_BATCH)
+      judge_batch(q, i, o->dirs.value[0], &run->record[i]);
+    else
+      judge_answer(q, i, o->dirs.value[0], &explainer, &run->record[i]);
     run->done = i + 1;
     progress_clear();
     if (text) report_text_record(run, i);

@@ -181,7 +181,8 @@ static void add_failure(cJSON *json, const run_state *run, int32_t i) {
 }
 
 static cJSON *record_json(const run_state *run, int32_t i) {
-  static const char *const kinds[] = {"case", "stored", "invalid", "truth"};
+  static const char *const kinds[] = {"case", "stored", "invalid", "truth",
+                                      "batch"};
   const mla_item *item = mla_docket_at(run->docket, i);
   const mla_record *r = &run->record[i];
   const mla_verdict *v = &r->verdict;

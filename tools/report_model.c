@@ -67,5 +67,9 @@ void model_group(const cJSON *record, char *op, char *format, size_t size) {
   op[0] = format[0] = '\0';
   if (strcmp(model_text(record, "kind"), "truth") == 0 || !strchr(id, ':'))
     return;
-  part(part(id, op, size), format, size);
+  const char *rest = part(id, op, size);
+  if (strcmp(model_text(record, "kind"), "batch") == 0)
+    snprintf(format, size, "any"); /* arrays of integers: of no format */
+  else
+    part(rest, format, size);
 }

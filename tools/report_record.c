@@ -161,16 +161,17 @@ static void print_look(FILE *to, const mla_record *r) {
 void report_rerun(FILE *to, const run_state *run, int32_t i) {
   const mla_item *item = mla_docket_at(run->docket, i);
   const mla_record *r = &run->record[i];
-  int from_file = item->kind == MLA_ITEM_STORED || item->kind == MLA_ITEM_TRUTH;
+  int batch = item->kind == MLA_ITEM_BATCH && item->path;
+  int stored = item->kind == MLA_ITEM_STORED || batch;
+  int from_file = stored || item->kind == MLA_ITEM_TRUTH;
   if (r->smallest[0] || !from_file)
     fprintf(to, "%s --case '%s' --seed %llu -v", run->rerun,
             r->smallest[0] ? r->smallest : item->id,
             (unsigned long long)item->seed);
   else
     fprintf(to, "%s --vectors '%s'%s%s%s -v", run->rerun, item->path,
-            item->kind == MLA_ITEM_STORED ? " --only '" : "",
-            item->kind == MLA_ITEM_STORED ? item->id : "",
-            item->kind == MLA_ITEM_STORED ? "'" : "");
+            stored ? " --only '" : "", stored ? item->id : "",
+            stored ? "'" : "");
 }
 
 static void print_title(FILE *to, const mla_item *item, int32_t kind,
@@ -204,6 +205,7 @@ void report_failure(FILE *to, const run_state *run, int32_t i) {
 static void print_pass(const mla_item *item, const mla_record *r) {
   const mla_verdict *v = &r->verdict;
   print_title(stdout, item, v->kind, 1);
+  if (v->reason[0]) printf("  note   %s\n", v->reason);
   for (int32_t i = 0; i < v->outputs; i++) {
     print_output(stdout, &v->output[i]);
     print_figures(stdout, &v->output[i]);

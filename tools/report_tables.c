@@ -10,6 +10,7 @@
 static size_t group_length(const char *id) {
   const char *colon = strchr(id, ':');
   const char *second = colon ? strchr(colon + 1, ':') : NULL;
+  if (mla_batch_case_is(id)) return (size_t)(colon - id); /* of no format */
   return second ? (size_t)(second - id) : strlen(id);
 }
 

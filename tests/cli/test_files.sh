@@ -77,7 +77,8 @@ if [ -n "$python" ]; then
     "$work"/run.json "$work"/flicker.json "$work"/truth.json ||
     fail 'a report breaks its schema'
   "$python" -B "$(dirname "$0")/check_schema.py" \
-    "$schema/vectors-1.schema.json" "$source"/golden/v1/*.json ||
+    "$schema/vectors-1.schema.json" "$source"/golden/v1/*_*.json \
+    "$source"/golden/v1/seeded.json "$source"/golden/v1/invalid.json ||
     fail 'a vector breaks its schema'
   echo '{"format":"mla-vectors"}' >"$work/bad.json"
   "$python" -B "$(dirname "$0")/check_schema.py" \
