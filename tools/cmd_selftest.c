@@ -13,6 +13,7 @@
 #include "options.h"
 #include "registry.h"
 #include "selftest.h"
+#include "selftest_batch.h"
 
 static const char help[] =
     "mlacheck selftest - judge the judge\n"
@@ -26,6 +27,7 @@ static const char help[] =
     "  - 90 % of the faults with other parameters are explained as their own\n"
     "    class\n"
     "  - the same backend without a fault, ref and cpu pass\n"
+    "Likewise in a builder of batches, which profile batch judges.\n"
     "\n"
     "  --profile NAME   the cases to judge by (default: smoke)\n"
     "  --only NAME...   only these faults or classes\n"
@@ -50,6 +52,7 @@ typedef struct selftest {
   selftest_result *result;
   int32_t count, clean; /* jobs; the first ones must pass */
   int32_t ended;
+  selftest_batch batch; /* faults of batch building */
 } selftest;
 
 static int read_options(int argc, char **argv, selftest_options *o) {
@@ -203,7 +206,9 @@ static void print_later_classes(void) {
 
 /* The bars; 1 when all hold. */
 static int print_verdict(const selftest *s) {
-  int32_t caught = 0, faults = 0, explained = 0, variants = 0, clean = 0;
+  const selftest_batch *b = &s->batch;
+  int32_t caught = b->caught, faults = b->faults, clean = 0;
+  int32_t explained = b->explained, variants = b->variants;
   for (int32_t i = 0; i < s->count; i++) {
     const selftest_job *j = &s->job[i];
     if (i < s->clean) {
@@ -217,7 +222,7 @@ static int print_verdict(const selftest *s) {
     }
   }
   int all = strcmp(s->o.profile, "smoke") != 0;
-  int ok = clean == s->clean && 10 * explained >= 9 * variants &&
+  int ok = clean == s->clean && b->clean && 10 * explained >= 9 * variants &&
            (all ? caught == faults : 10 * caught >= 9 * faults);
   printf(
       "\n%s  profile %s catches %d of %d faults (needed: %s); %d of %d "
@@ -263,6 +268,7 @@ static int run_selftest(selftest *s) {
   printf("%-26s %-13s  %-12s %s\n", "planted", "class", "explained",
          "caught by");
   for (int32_t i = s->clean; i < s->count; i++) print_fault(s, i);
+  selftest_batch_run(&s->o.only, s->o.verbose, &s->batch);
   print_later_classes();
   printf("\n");
   for (int32_t i = 0; i < s->clean; i++) print_clean(s, i);
@@ -294,7 +300,7 @@ int cmd_selftest(int argc, char **argv) {
   if (status != MLA_OK || !make_jobs(&s))
     fprintf(stderr, "mlacheck selftest: %s\n",
             status != MLA_OK ? err.message : "no memory");
-  else if (s.count == s.clean)
+  else if (s.count == s.clean && !selftest_batch_wants(&s.o.only))
     code = usage_error("selftest", "no fault and no class is called so");
   else
     code = run_selftest(&s);

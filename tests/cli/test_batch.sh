@@ -128,4 +128,14 @@ sed 's/"context_lens"/"context_lengths"/' "$dir/index.json" >"$work/index.json"
 cp "$work/index.json" "$dir/index.json"
 expect 0 verify "$dir" # what is given is made anew from id and seed
 
+# ---- every mistake that can be planted is described
+sed -n 's/.*"\(batch-[a-z-]*\)".*/\1/p' \
+  "$source/judge/planted/planted_batch_list.h" >"$work/names"
+[ "$(wc -l <"$work/names")" -gt 30 ] || fail 'there are few planted mistakes'
+while IFS= read -r name; do
+  grep -q "| \`$name\` |" "$source/docs/hazards.md" ||
+    fail "docs/hazards.md does not know $name"
+done <"$work/names"
+expect 2 selftest --only batch-nothing
+
 finish
