@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "composed.h"
+#include "error.h"
+#include "mla/batch.h"
 
 /* Problems that nobody should find exotic. */
 static const struct {
@@ -36,8 +38,13 @@ static const struct {
     {"cascade", "decode:%s:b2,h16,q1,page64,len=200,prefix=128,cascade"},
     {"context parallel", "decode:%s:b2,h16,q1,page64,len=200,ranks=4"},
     {"chunked prefill", "prefill:%s:b2,h16,q8,page64,ctx=200,chunked"},
+    {"batch building", "decode:%s:b4,h16,q=1+3+1+0,page64,len=3000+70+9+0"},
 };
 #define ROWS ((int)(sizeof rows / sizeof rows[0]))
+
+/* A step that was built is written and decoded. */
+enum { BATCH_BUILDING = ROWS - 1 };
+static const char writes[] = "kv_write:%s:n8,page64,nb52";
 
 const char *support_row(int row) {
   return row >= 0 && row < ROWS ? rows[row].name : NULL;
@@ -60,17 +67,57 @@ static mla_status query(mla_device *device, const mla_case *c,
   return status;
 }
 
+/* With the splits and limits that batch building takes, to reserve and to run,
+   on a device of so many compute units. */
+static mla_status query_step(mla_device *device, const mla_case *c,
+                             mla_answer *answer, mla_error *err) {
+  mla_device_info info = {(uint32_t)sizeof info, 0, 0, 0, 0, "", ""};
+  mla_limits plain = mla_case_limits(c), limits = mla_limits_init();
+  mla_problem problem = mla_case_problem(c);
+  mla_batch_bounds bounds;
+  memset(&bounds, 0, sizeof bounds);
+  bounds.size = (uint32_t)sizeof bounds;
+  bounds.requests = plain.requests;
+  bounds.tokens = plain.tokens;
+  bounds.max_query_len = plain.max_query_len;
+  bounds.max_seq_len = plain.max_seq_len;
+  bounds.num_blocks = plain.num_blocks;
+  bounds.table_width = plain.table_width;
+  mla_status status = mla_device_describe(device, &info, err);
+  bounds.compute_units = info.compute_units;
+  if (status == MLA_OK) status = mla_batch_limits(&bounds, &limits, err);
+  return status == MLA_OK ? mla_query(device, &problem, &limits, answer, err)
+                          : status;
+}
+
+static int make_case(const char *sample, int32_t format, mla_case *c) {
+  char id[200];
+  const char *open = strchr(sample, '%');
+  snprintf(id, sizeof id, "%.*s%s%s", (int)(open - sample), sample,
+           mla_format_name(format), open + 2);
+  return mla_case_parse(id, c, NULL) == MLA_OK;
+}
+
+static mla_status query_row(mla_device *device, int row, int32_t format,
+                            const mla_case *c, mla_answer *answer,
+                            mla_error *err) {
+  mla_case write;
+  if (row != BATCH_BUILDING) return query(device, c, answer, err);
+  if (!make_case(writes, format, &write))
+    return mla_fail(err, MLA_UNSUPPORTED, "format", "nothing writes it");
+  mla_status status = query(device, &write, answer, err);
+  if (status != MLA_OK || !answer->supported) return status;
+  *answer = mla_answer_init();
+  return query_step(device, c, answer, err);
+}
+
 support_answer support_ask(mla_device *device, int row, int32_t format,
                            mla_answer *answer) {
-  const char *sample = rows[row].sample, *open = strchr(sample, '%');
-  char id[200];
   mla_case c;
   mla_error err = mla_error_init();
   *answer = mla_answer_init();
-  snprintf(id, sizeof id, "%.*s%s%s", (int)(open - sample), sample,
-           mla_format_name(format), open + 2);
-  if (mla_case_parse(id, &c, &err) != MLA_OK) return SUPPORT_NONE;
-  mla_status status = query(device, &c, answer, &err);
+  if (!make_case(rows[row].sample, format, &c)) return SUPPORT_NONE;
+  mla_status status = query_row(device, row, format, &c, answer, &err);
   if (status == MLA_OK && answer->supported) return SUPPORT_YES;
   if (status != MLA_OK)
     snprintf(answer->reason, sizeof answer->reason, "query fails: %.130s",

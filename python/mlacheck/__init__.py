@@ -7,12 +7,14 @@
 my_decode(case) gets a Case and returns {"out": ..., "lse": ...}.
 """
 
+from .batch import Batch
 from .case import Case, Unsupported
 from .floats import from_float, to_float
 from .judge import Verdict, judge
 from .tensors import load, save
 
 __all__ = [
+    "Batch",
     "Case",
     "Unsupported",
     "Verdict",

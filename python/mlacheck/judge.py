@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import traceback
 
+from .batch import Batch
 from .case import Case, Unsupported
 from .tensors import save
 
@@ -65,6 +66,15 @@ def _many(value):
     return [value] if isinstance(value, str) else list(value)
 
 
+def _answer_batch(function, batch, exceptions):
+    try:
+        batch.save(function(batch))
+    except (Unsupported, NotImplementedError) as why:
+        batch.refuse(str(why) or "no reason is given")
+    except Exception:
+        exceptions[batch.id] = traceback.format_exc()
+
+
 def _answer(function, case, folder, metadata, exceptions):
     path = os.path.join(folder, case.name + ".out.safetensors")
     try:
@@ -90,6 +100,9 @@ def _judge_in(folder, function, select, numerics, tool, verbose):
     metadata = {"mla-numerics": json.dumps(numerics)} if numerics else None
     exceptions = {}
     for entry in index["cases"]:
+        if entry["kind"] == "batch":
+            _answer_batch(function, Batch(folder, entry), exceptions)
+            continue
         case = Case(folder, entry)
         _answer(function, case, folder, metadata, exceptions)
     report = os.path.join(folder, "report.json")
@@ -130,7 +143,8 @@ def judge(
     folder      keep the files there; default: a temporary one
 
     The function returns a dict with each output's array, or raises
-    Unsupported. Any other exception fails the case.
+    Unsupported. Any other exception fails the case. Of profile "batch" it gets
+    a Batch, and returns a list of such dicts, one a step.
     """
     tool = _find_tool(tool)
     select = [] if cases else ["--profile", profile]

@@ -114,6 +114,102 @@ class Judging(unittest.TestCase):
         self.assertIn("case", str(error.exception))
 
 
+def built(batch, slot_of_padding=-1):
+    """The arrays of steps, from the requests alone."""
+    g = batch.given
+    size, width = g["block_size"], g["table_width"]
+    starts = np.cumsum([0] + g["query_lens"])
+    live = [
+        dict(request=b, context=context, rows=rows, ids=list(ids),
+             sources=list(range(starts[b], starts[b + 1])))
+        for b, (context, rows, ids) in enumerate(
+            zip(g["context_lens"], g["query_lens"], g["block_ids"]))
+    ]
+    if g["decode_threshold"]:
+        live.sort(key=lambda r: r["rows"] > g["decode_threshold"])
+    tokens, steps = g["token_ids"], []
+    for turn in [None] + batch.next:
+        if turn:
+            live, tokens = live[: len(turn["kept"])], turn["token_ids"]
+            first = np.cumsum([0] + turn["query_lens"])
+            for p, r in enumerate(live):
+                r["context"] += turn["kept"][p]
+                r["rows"] = turn["query_lens"][p]
+                r["ids"] += turn["block_ids"][p]
+                r["sources"] = list(range(first[p], first[p + 1]))
+        steps.append(one_step(g, live, tokens, size, width, slot_of_padding))
+    return steps
+
+
+def one_step(g, live, tokens, size, width, slot_of_padding):
+    positions = [r["context"] + t for r in live for t in range(r["rows"])]
+    slots = [
+        r["ids"][j // size] * size + j % size
+        for r in live
+        for j in range(r["context"], r["context"] + r["rows"])
+    ]
+    sources = [s for r in live for s in r["sources"]]
+    loc = np.cumsum([0] + [r["rows"] for r in live])
+    requests = max(g["pad_requests"], len(live))
+    rows = max(g["pad_tokens"], len(positions))
+    more, idle = rows - len(positions), requests - len(live)
+    table = np.zeros((requests, width), np.int32)
+    for p, r in enumerate(live):
+        table[p, : len(r["ids"])] = r["ids"]
+    return {
+        "positions": positions + [0] * more,
+        "slot_mapping": np.array(slots + [slot_of_padding] * more, np.int64),
+        "query_start_loc": list(loc) + [loc[-1]] * idle,
+        "seq_lens": [r["context"] + r["rows"] for r in live] + [0] * idle,
+        "block_table": table,
+        "order": [r["request"] for r in live] + [-1] * idle,
+        "row_sources": sources + [-1] * more,
+        "token_ids": [tokens[s] for s in sources] + [0] * more,
+    }
+
+
+LEFT_OUT = {
+    name: "not this builder's work"
+    for name in ("row_lens", "decodes", "splits", "rank_slots", "rank_lens")
+}
+
+
+class Batches(unittest.TestCase):
+    def test_a_right_builder_passes(self):
+        verdict = mlacheck.judge(
+            lambda batch: (built(batch), LEFT_OUT), profile="batch", verbose=True
+        )
+        self.assertTrue(verdict, str(verdict))
+        self.assertGreater(len(verdict.report["cases"]), 40)
+        self.assertIn("not judged, by its own word: row_lens", str(verdict))
+
+    def test_padding_at_slot_0_is_named(self):
+        verdict = mlacheck.judge(
+            lambda batch: (built(batch, 0), LEFT_OUT), profile="batch"
+        )
+        self.assertFalse(verdict)
+        look = verdict.failures[0]["looks_like"]
+        self.assertEqual(look["class"], "SLOT-WRITE")
+        self.assertIn("padding rows point at slot 0", look["sentence"])
+
+    def test_nothing_passes_by_absence(self):
+        verdict = mlacheck.judge(built, profile="batch")
+        self.assertFalse(verdict)
+        self.assertIn("has no row_lens", verdict.failures[0]["reason"])
+
+        def picky(batch):
+            raise mlacheck.Unsupported("no steps here")
+
+        self.assertFalse(mlacheck.judge(picky, profile="batch"))
+
+    def test_arrays_must_be_integers(self):
+        def real(batch):
+            return [{"positions": np.zeros(3)}]
+
+        verdict = mlacheck.judge(real, cases=["batch:b1,q3"])
+        self.assertIn("integers are asked for", str(verdict))
+
+
 class Floats(unittest.TestCase):
     def test_every_code_comes_back(self):
         for dtype, bits in (
