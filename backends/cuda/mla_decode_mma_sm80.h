@@ -208,15 +208,6 @@ MLA_DEV void sm80_scores(const sm80_chunk *q, const sm80_chunk *keys,
   }
 }
 
-MLA_DEV float sm80_max4(float v) {
-  v = fmaxf(v, MLA_SHFL_XOR(v, 1));
-  return fmaxf(v, MLA_SHFL_XOR(v, 2));
-}
-MLA_DEV float sm80_sum4(float v) {
-  v += MLA_SHFL_XOR(v, 1);
-  return v + MLA_SHFL_XOR(v, 2);
-}
-
 /* Two rows of a lane: row g and row g + 8 of its warp's tile. */
 template <int N>
 struct sm80_sums {
@@ -244,12 +235,6 @@ MLA_DEV void sm80_mask(float scale, int key0, const sm80_sums<N> &r,
     top = sm80_max4(top);
     if (MLA_LANE % 4 == 0) tops[MLA_LANE / 4 + 8 * h] = top;
   }
-}
-
-/* f16 P times 2^12: what is below 2^-24 of it would be lost. */
-template <int DT>
-MLA_DEV float sm80_lift() {
-  return DT == MLA_F16 ? 12.0f : 0.0f;
 }
 
 /* Probabilities into shared memory; keeps: what earlier sums are scaled by. */
@@ -360,20 +345,6 @@ MLA_DEV sm80_end sm80_end_of(const sm80_places &s, int row) {
   e.factor = 1.0f / sum;
   e.lse2 = top + log2f(sum) - sm80_lift<DT>();
   return e;
-}
-
-/* Two neighbours of a row into its part, or into out. */
-MLA_DEV void sm80_put(void *to, int dtype, int64_t at, int left, float low,
-                      float high) {
-  if (left >= 2 && dtype == MLA_F32 && ((uintptr_t)to + 4 * at) % 8 == 0) {
-    struct alignas(8) two {
-      float v[2];
-    } pair = {{low, high}};
-    *(two *)((float *)to + at) = pair;
-    return;
-  }
-  if (left >= 1) mla_store_any(to, dtype, at, low);
-  if (left >= 2) mla_store_any(to, dtype, at + 1, high);
 }
 
 /* Where a row goes; keep: what a sink leaves of it. The bits are those that

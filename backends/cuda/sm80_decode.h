@@ -130,14 +130,6 @@ static int sm80_decode_takes(const mla_gpu_call *c) {
   return 1;
 }
 
-/* Rows that are whole chunks of 16 bytes, at multiples of 16. */
-static int sm80_is_whole(const mla_tensor *t, int axes, int width) {
-  if ((uintptr_t)t->data % 16 != 0 || width % 8 != 0) return 0;
-  for (int i = 0; i < axes; i++)
-    if (t->stride[i] % 8 != 0) return 0;
-  return 1;
-}
-
 static mla_sm80_decode sm80_decode_args(const mla_gpu_call *c) {
   const mla_handle *h = c->plan->handle;
   const mla_limits *l = &c->plan->limits;
@@ -155,8 +147,10 @@ static mla_sm80_decode sm80_decode_args(const mla_gpu_call *c) {
   x.groups = (int)sm80_groups(h, c->p, l);
   x.stages = sm80_stages(h, c->p, sm80_rows(h, c->p, l));
   x.least = c->p->flags & MLA_BATCH_INVARIANT ? 0 : SM80_LEAST_KEYS;
-  x.q_whole = sm80_is_whole(mla_arg(c->args, MLA_T_Q), 2, x.a.dk);
-  x.k_whole = sm80_is_whole(mla_arg(c->args, MLA_T_CACHE), 2, x.a.dk);
+  x.q_whole =
+      x.a.dk % 8 == 0 && mla_gpu_is_chunked(mla_arg(c->args, MLA_T_Q), 2);
+  x.k_whole =
+      x.a.dk % 8 == 0 && mla_gpu_is_chunked(mla_arg(c->args, MLA_T_CACHE), 2);
   x.scale2 = (float)(c->p->scale * 1.4426950408889634);
   x.direct = x.a.splits == 1;
   x.m = mla_gpu_merge_args(c, x.a);

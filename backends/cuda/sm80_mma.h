@@ -178,4 +178,39 @@ MLA_DEV void sm80_bring(sm80_chunk *to, const uint16_t *from, int left,
   *to = c;
 }
 
+/* Two neighbours of a row in memory, of which there are `left`. */
+MLA_DEV void sm80_put(void *to, int dtype, int64_t at, int left, float low,
+                      float high) {
+  struct alignas(8) two {
+    float v[2];
+  };
+  const int bytes = dtype == MLA_F32 ? 8 : 4;
+  if (left < 2 || ((uintptr_t)to + at * (bytes / 2)) % bytes != 0) {
+    if (left >= 1) mla_store_any(to, dtype, at, low);
+    if (left >= 2) mla_store_any(to, dtype, at + 1, high);
+  } else if (dtype == MLA_F32) {
+    *(two *)((float *)to + at) = two{{low, high}};
+  } else {
+    *(uint32_t *)((uint16_t *)to + at) = dtype == MLA_BF16
+                                             ? sm80_pair<MLA_BF16>(low, high)
+                                             : sm80_pair<MLA_F16>(low, high);
+  }
+}
+
+/* Of four lanes that share a row of D. */
+MLA_DEV float sm80_max4(float v) {
+  v = fmaxf(v, MLA_SHFL_XOR(v, 1));
+  return fmaxf(v, MLA_SHFL_XOR(v, 2));
+}
+MLA_DEV float sm80_sum4(float v) {
+  v += MLA_SHFL_XOR(v, 1);
+  return v + MLA_SHFL_XOR(v, 2);
+}
+
+/* log2 of what P is multiplied by: of f16, what is below 2^-24 is lost. */
+template <int DT>
+MLA_DEV float sm80_lift() {
+  return DT == MLA_F16 ? 12.0f : 0.0f;
+}
+
 #endif

@@ -85,7 +85,7 @@ static int mla_mfma_cache_whole(const mla_tensor *cache, int keys) {
 }
 
 static int mla_mfma_takes(const mla_gpu_call *c) {
-  return mla_hip_is_chunked(mla_arg(c->args, MLA_T_Q), 2) &&
+  return mla_gpu_is_chunked(mla_arg(c->args, MLA_T_Q), 2) &&
          mla_mfma_cache_whole(mla_arg(c->args, MLA_T_CACHE),
                               mla_mfma_keys_of(c->p));
 }

@@ -59,7 +59,7 @@ static uint64_t mla_sparse_workspace(const mla_handle *h, const mla_problem *p,
 static int mla_sparse_takes(const mla_gpu_call *c) {
   const int keys = mla_mfma_keys_of(c->p);
   const mla_tensor *extra = mla_arg(c->args, MLA_T_EXTRA_CACHE);
-  return mla_hip_is_chunked(mla_arg(c->args, MLA_T_Q), 2) &&
+  return mla_gpu_is_chunked(mla_arg(c->args, MLA_T_Q), 2) &&
          mla_mfma_cache_whole(mla_arg(c->args, MLA_T_CACHE), keys) &&
          (!(c->p->flags & MLA_EXTRA_CACHE) ||
           mla_mfma_cache_whole(extra, keys));

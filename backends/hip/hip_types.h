@@ -14,12 +14,4 @@ static int mla_hip_type(const mla_handle *h, int dtype) {
          (dtype == MLA_F16 && h->major * 10 + h->minor >= 94);
 }
 
-/* Whole chunks of 16 bytes, at multiples of 16. */
-static int mla_hip_is_chunked(const mla_tensor *t, int axes) {
-  if ((uintptr_t)t->data % 16 != 0) return 0;
-  for (int i = 0; i < axes; i++)
-    if (t->stride[i] % 8 != 0) return 0;
-  return 1;
-}
-
 #endif

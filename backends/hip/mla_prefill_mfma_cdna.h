@@ -21,36 +21,12 @@
 #include "mla_upproject_mfma_cdna.h"
 
 enum {
-  MLA_PREFILL_ROWS = 128, /* of a block */
-  MLA_PREFILL_DK = MLA_PREFILL_DV + MLA_PREFILL_ROPE,
   MLA_PREFILL_CHUNKS = MLA_PREFILL_DK / 8, /* of 16 bytes in a key */
   MLA_PREFILL_K_STRIDE = MLA_PREFILL_CHUNKS + 1,
   MLA_PREFILL_V_STRIDE = MLA_PREFILL_KEYS / 8 + 1,
   /* A row's sums between parts: acc, then two totals and the maximum. */
   MLA_PREFILL_KEPT = MLA_PREFILL_DV + 4
 };
-
-typedef struct mla_prefill_args {
-  const void *q;
-  int64_t q_token, q_head;
-  int q_whole, out_whole; /* rows are whole chunks, of eight and four */
-  const uint16_t *k, *v, *latents; /* of a part, by slot */
-  int64_t width, slots;
-  int latent;
-  float *kept; /* [token][head of this launch][MLA_PREFILL_KEPT]; or NULL */
-  int tiles;   /* of query rows: the grid's x */
-  int head0, heads; /* of this launch */
-  int causal;
-  float scale; /* of scores, in log2 */
-  void *out;
-  int64_t o_token, o_head;
-  int out_dtype;
-  float *lse; /* NULL: not wanted */
-  int64_t lse_token, lse_head;
-  int lse_base2;
-  const float *sink;
-  int64_t sink_step;
-} mla_prefill_args;
 
 typedef mla_u32x4 mla_prefill_key[MLA_PREFILL_K_STRIDE];
 typedef mla_u32x4 mla_prefill_value[MLA_PREFILL_V_STRIDE];
@@ -235,13 +211,6 @@ MLA_DEV void mla_prefill_write(const mla_prefill_args &a, int token, int head,
         a.lse_base2 ? lse2 : lse2 * MLA_LN2;
 }
 
-/* Keys of a part that a row sees; rows count from the request's first. */
-MLA_DEV int mla_prefill_limit(const mla_prefill_args &a,
-                              const mla_prefill_part &p,
-                              const mla_prefill_keys &k, int row) {
-  return a.causal && !p.chunk && row + 1 < k.length ? row + 1 : k.length;
-}
-
 /* Grid: x 128 rows of a request, the last first; y head. */
 template <int DT>
 MLA_TWO_WAVES MLA_KERNEL mla_prefill_mfma(mla_prefill_args a,
@@ -250,7 +219,7 @@ MLA_TWO_WAVES MLA_KERNEL mla_prefill_mfma(mla_prefill_args a,
   MLA_SHARED_TILE(mla_u32x4, values, MLA_PREFILL_DV, MLA_PREFILL_V_STRIDE);
   const int unit = a.tiles - 1 - (int)blockIdx.x, head = (int)blockIdx.y;
   const int b = mla_prefill_request(p, MLA_PREFILL_ROWS, unit);
-  const mla_prefill_keys k = mla_prefill_keys_of(p, b);
+  const mla_prefill_keys k = mla_prefill_keys_of<MLA_PREFILL_KEYS>(p, b);
   const int first =
       (unit - (k.begin / MLA_PREFILL_ROWS + b)) * MLA_PREFILL_ROWS;
   if (first >= k.queries || (p.chunk && k.length == 0)) return;

@@ -38,6 +38,14 @@ struct mla_gpu_call {
   mla_error *err;
 };
 
+/* Whole chunks of 16 bytes, at multiples of 16. */
+static inline int mla_gpu_is_chunked(const mla_tensor *t, int axes) {
+  if ((uintptr_t)t->data % 16 != 0) return 0;
+  for (int i = 0; i < axes; i++)
+    if (t->stride[i] % 8 != 0) return 0;
+  return 1;
+}
+
 /* A failed call as status: the platform's code, its name, what was done. */
 static inline mla_status mla_gpu_fail(mla_error *err, mla_rt_error code,
                                       const char *what) {

@@ -31,38 +31,54 @@ static void must_be_warp(const char *file, int line, const void *pc) {
 
 /* ---------------------------------------------------------------- products */
 
-/* What lanes give each other: their elements, as f32. */
+/* Four numbers at once: this is most of what a product costs. */
+typedef float four __attribute__((vector_size(16)));
+
+/* What lanes give each other: their elements, as f32. a[i] belongs to k of
+   2t + i % 2, from i = 2 on 8 more, of row g, then of row g + 8. */
 struct operands {
-  float a[8], b[4];
+  float a[2][4], b[4];
 };
+
+static void widen(uint32_t pair, int is_bf16, float to[2]) {
+  const uint32_t wide[2] = {pair << 16, pair & 0xffff0000u};
+  if (is_bf16)
+    memcpy(to, wide, sizeof wide);
+  else
+    for (int i = 0; i < 2; i++) to[i] = emu_element(&pair, i, 0);
+}
+
+/* Rows g and g + 8 by columns 2t and 2t + 1, row by row; k ascends. */
+static four multiply(const emu_payload *all, int g, int t, four sum) {
+  for (int half = 0; half < 4; half += 2)
+    for (int i = 0; i < 4; i++) {
+      operands row, left, right;
+      memcpy(&row, all[4 * g + i], sizeof row);
+      memcpy(&left, all[8 * t + i], sizeof left);
+      memcpy(&right, all[8 * t + 4 + i], sizeof right);
+      for (int k = half; k < half + 2; k++) {
+        const four a = {row.a[0][k], row.a[0][k], row.a[1][k], row.a[1][k]};
+        const four b = {left.b[k], right.b[k], left.b[k], right.b[k]};
+        sum += a * b;
+      }
+    }
+  return sum;
+}
 
 void emu_mma(const uint32_t a[4], const uint32_t b[2], float d[4], int is_bf16,
              const char *file, int line) {
   const void *pc = __builtin_return_address(0);
   must_be_warp(file, line, pc);
   operands own;
-  for (int j = 0; j < 8; j++) own.a[j] = emu_element(a, j, is_bf16);
-  for (int j = 0; j < 4; j++) own.b[j] = emu_element(b, j, is_bf16);
+  for (int i = 0; i < 4; i++) widen(a[i], is_bf16, &own.a[i % 2][i / 2 * 2]);
+  for (int i = 0; i < 2; i++) widen(b[i], is_bf16, &own.b[2 * i]);
   const emu_payload *all = emu_gather(
       &own, sizeof own, is_bf16 ? "mma bf16" : "mma f16", file, line, pc);
-  const int lane = emu_current.lane % 32, g = lane / 4, t = lane % 4;
-  operands rows[4], columns[2][4];
-  for (int i = 0; i < 4; i++) {
-    memcpy(&rows[i], all[4 * g + i], sizeof rows[i]);
-    memcpy(&columns[0][i], all[8 * t + i], sizeof rows[i]);
-    memcpy(&columns[1][i], all[8 * t + 4 + i], sizeof rows[i]);
-  }
-  float sum[4] = {d[0], d[1], d[2], d[3]};
+  const int lane = emu_current.lane % 32;
+  const four sum =
+      multiply(all, lane / 4, lane % 4, four{d[0], d[1], d[2], d[3]});
   for (int r = 0; r < 4; r++)
-    for (int k = 0; k < 16; k++) {
-      const int half = k / 8, from = k % 8 / 2;
-      sum[r] += rows[from].a[4 * half + r / 2 * 2 + k % 2] *
-                columns[r % 2][from].b[2 * half + k % 2];
-    }
-  d[0] = sum[0];
-  d[1] = sum[wrong_layout ? 2 : 1];
-  d[2] = sum[wrong_layout ? 1 : 2];
-  d[3] = sum[3];
+    d[r] = sum[wrong_layout && (r == 1 || r == 2) ? 3 - r : r];
 }
 
 /* --------------------------------------------------------------- matrices */
