@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cpu_codes.h"
 #include "cpu_exp.h"
 #include "cpu_internal.h"
 #include "dmath.h"
@@ -67,12 +68,16 @@ typedef struct pace {
   mla_cpu_product_fn *product;
 } pace;
 
+static void fetch_share(pace *ahead) {
+  if (ahead->b->ahead && ahead->part < ahead->parts)
+    ahead->b->ahead(ahead->b->ahead_state, ahead->part++, ahead->parts);
+}
+
 static void product(pace *ahead, int64_t m, int64_t k, const float *a,
                     int64_t row, int64_t col, const float *b, const float *beta,
                     float *c) {
   for (int64_t i = 0; i < m; i += rows_at_once) {
-    if (ahead->b->ahead && ahead->part < ahead->parts)
-      ahead->b->ahead(ahead->b->ahead_state, ahead->part++, ahead->parts);
+    fetch_share(ahead);
     ahead->product(mla_cpu_min(rows_at_once, m - i), k, a + i * row, row, col,
                    b, beta, c + i * LANES);
   }
@@ -91,6 +96,16 @@ static void find_scores(int n, pace *ahead, int64_t width, const float *q,
   for (int64_t at = 0; at < width; at += chain)
     product(ahead, n, mla_cpu_min(chain, width - at), b->k + at, b->k_ld, 1,
             q + at * LANES, at == 0 ? NULL : ones, scores);
+}
+
+/* The same from codes. */
+static void find_code_scores(const mla_cpu_table *table, int n, pace *ahead,
+                             const mla_cpu_tile *tile, int panel, int half) {
+  for (int i = 0; i < n; i += rows_at_once) {
+    fetch_share(ahead);
+    mla_cpu_codes_scores(tile->codes, table, panel, half, i,
+                         mla_cpu_min(rows_at_once, n - i), tile->scores);
+  }
 }
 
 /* How many keys of the block each lane sees; returns the most of them. Keys
@@ -164,7 +179,10 @@ static void attend_panel(const mla_cpu_table *table, mla_cpu_tile *tile,
                        &mixed);
   if (n == 0) return;
   ahead->product = half ? table->product_half : table->product;
-  find_scores(n, ahead, tile->width, q, tile->scores);
+  if (tile->codes)
+    find_code_scores(table, n, ahead, tile, panel, half);
+  else
+    find_scores(n, ahead, tile->width, q, tile->scores);
   if (tile->soft_cap > 0.0f) table->softcap(n, tile->scores, tile->soft_cap);
   mla_cpu_part part = mla_cpu_part_at(
       tile->parts + panel * mla_cpu_part_floats(tile->v_dim), tile->v_dim);
@@ -182,9 +200,9 @@ static void attend_panel(const mla_cpu_table *table, mla_cpu_tile *tile,
 void mla_cpu_attend_block(const mla_cpu_table *table, mla_cpu_tile *tile,
                           const mla_cpu_block *block) {
   int finite = -1; /* not looked at yet */
-  int64_t parts =
-      mla_cpu_ceil(block->n, rows_at_once) * chains_of(tile->width) +
-      mla_cpu_ceil(tile->v_dim, rows_at_once);
+  int64_t parts = mla_cpu_ceil(block->n, rows_at_once) *
+                      (tile->codes ? 1 : chains_of(tile->width)) +
+                  mla_cpu_ceil(tile->v_dim, rows_at_once);
   pace ahead = {block, 0, (int)parts * tile->panels, table->product};
   for (int p = 0; p < tile->panels; p++)
     attend_panel(table, tile, p, &ahead, &finite);

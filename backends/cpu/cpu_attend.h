@@ -29,6 +29,7 @@ typedef struct mla_cpu_tile {
   int64_t v_dim;  /* of a value */
   float soft_cap; /* 0: none */
   float *q;       /* [panels][width][LANES], times the softmax scale */
+  const struct mla_cpu_codes *codes; /* what scores come from; NULL: q */
   int64_t *limit; /* [panels * LANES]: keys before this one are seen */
   float *scores;  /* [WIDE_BLOCK][LANES] */
   float *spare;   /* [v_dim][LANES] */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cpu_attend.h"
+#include "cpu_codes.h"
 #include "cpu_entry.h"
 #include "cpu_parallel.h"
 #include "cpu_rows.h"
@@ -22,6 +23,7 @@ typedef struct scratch {
   mla_cpu_tile tile;
   mla_cpu_tiles tiles;  /* where a matrix unit serves; k to rows absent */
   mla_cpu_rows few;     /* where rows walk along the keys; k and v absent */
+  mla_cpu_codes codes;  /* where scores come from codes; k absent */
   float *k, *v;         /* a block; v is k where values are part of keys */
   int64_t k_ld, v_ld;   /* row strides, in floats */
   float *whole, *split; /* parts of all panels: of all splits, of one */
@@ -48,6 +50,15 @@ int mla_cpu_decode_by_tiles(const mla_cpu_context *c) {
 }
 
 /* ----------------------------------------------------------------- memory */
+
+static void codes_take(mla_cpu_arena *arena, const mla_problem *p, int panels,
+                       scratch *s) {
+  mla_cpu_codes_take(arena, &s->codes, panels, p->head_dim);
+  s->codes.times = (float)p->scale;
+  s->v_ld = mla_cpu_stride(p->v_dim);
+  s->v = mla_cpu_take(arena, MLA_CPU_BLOCK * (uint64_t)s->v_ld, sizeof(float));
+  s->rows = mla_cpu_take(arena, (uint64_t)p->head_dim, sizeof(float));
+}
 
 static void blocks_take(mla_cpu_arena *arena, const mla_problem *p,
                         scratch *s) {
@@ -77,6 +88,10 @@ static scratch scratch_take(mla_cpu_arena *arena, const mla_cpu_context *c) {
     mla_cpu_rows_take(arena, &s.few, panels, p->head_dim);
     s.tile.width = p->head_dim;
     s.rows = mla_cpu_take(arena, (uint64_t)p->head_dim, sizeof(float));
+  } else if (mla_cpu_decode_by_codes(c)) {
+    mla_cpu_tile_take(arena, &s.tile, panels, 0, p->v_dim);
+    codes_take(arena, p, panels, &s);
+    s.tile.width = p->head_dim;
   } else {
     mla_cpu_tile_take(arena, &s.tile, panels, p->head_dim, p->v_dim);
     blocks_take(arena, p, &s);
@@ -157,6 +172,24 @@ static void load_few_queries(const decode *d, const mla_cpu_unit *u,
   }
 }
 
+/* As below, as codes. */
+static void load_code_queries(const decode *d, const mla_cpu_unit *u,
+                              scratch *s) {
+  int type = mla_cpu_type_of(d->q->dtype);
+  s->tile.panels = (int)mla_cpu_ceil(u->rows, LANES);
+  s->tile.rows = u->rows;
+  s->tile.codes = &s->codes;
+  for (int x = 0; x < s->tile.panels * LANES; x++) {
+    int64_t row = u->row + mla_cpu_min(x, u->rows - 1);
+    int64_t at = mla_at3(d->q, token_of(d, u, row), head_of(d, u, row), 0);
+    s->tile.limit[x] = limit_of(d, u, row);
+    d->c->table.load[type](s->rows, mla_cpu_at(d->q->data, type, at),
+                           s->tile.width);
+    mla_cpu_codes_query(&s->codes, x / LANES, x % LANES, s->rows,
+                        s->tile.width);
+  }
+}
+
 /* A panel's queries, and how far each sees. Lanes without a row are copies of
    the last one that has: they change neither what is skipped nor masked. */
 static void load_queries(const decode *d, const mla_cpu_unit *u, scratch *s) {
@@ -166,6 +199,10 @@ static void load_queries(const decode *d, const mla_cpu_unit *u, scratch *s) {
   }
   if (s->few.q) {
     load_few_queries(d, u, s);
+    return;
+  }
+  if (s->codes.q) {
+    load_code_queries(d, u, s);
     return;
   }
   int type = mla_cpu_type_of(d->q->dtype);
@@ -237,6 +274,19 @@ static void load_scaled(const key_range *r, const mla_cpu_entries *entries,
                      entries->layout.width, to);
 }
 
+static void gather_codes(const key_range *r, scratch *s) {
+  const decode *d = r->d;
+  const mla_cpu_entries *values = d->v_cache ? &d->v_entries : &d->k_entries;
+  int64_t size = d->c->problem.block_size, kv_head = r->u->kv_head;
+  for (int64_t j = 0; j < r->n; j++) {
+    int64_t key = r->first + j, block = block_of(r, key);
+    mla_cpu_codes_key(&s->codes, &d->c->table, &d->k_entries, block, key % size,
+                      kv_head, j);
+    mla_cpu_codes_value(&d->c->table, values, block, key % size, kv_head,
+                        s->tile.v_dim, s->v + j * s->v_ld);
+  }
+}
+
 static void gather_scaled(const key_range *r, scratch *s) {
   for (int j = 0; j < r->n; j++) {
     load_scaled(r, &r->d->k_entries, j, s->k + j * s->k_ld);
@@ -257,6 +307,10 @@ static const void *key_at(const key_range *r, const mla_tensor *cache,
 
 static void gather(const key_range *r, scratch *s) {
   const decode *d = r->d;
+  if (s->codes.q) {
+    gather_codes(r, s);
+    return;
+  }
   if (d->k_entries.layout.quantised) {
     gather_scaled(r, s);
     return;
@@ -269,9 +323,24 @@ static void gather(const key_range *r, scratch *s) {
   }
 }
 
+static void fetch_codes(const key_range *r, int part, int parts) {
+  const decode *d = r->d;
+  const mla_cache_layout *k = &d->k_entries.layout, *v = &d->v_entries.layout;
+  int64_t size = d->c->problem.block_size, kv_head = r->u->kv_head;
+  for (int j = r->n * part / parts; j < r->n * (part + 1) / parts; j++) {
+    int64_t key = r->first + j, block = block_of(r, key), at = key % size;
+    d->c->table.fetch(mla_cache_find(d->cache, k, block, at, kv_head).row,
+                      k->row_bytes);
+    if (d->v_cache)
+      d->c->table.fetch(mla_cache_find(d->v_cache, v, block, at, kv_head).row,
+                        v->row_bytes);
+  }
+}
+
 static void fetch_keys(const void *state, int part, int parts) {
   const key_range *r = state;
   const decode *d = r->d;
+  if (mla_cpu_decode_by_codes(d->c)) fetch_codes(r, part, parts);
   if (d->k_entries.layout.quantised) return; /* arithmetic, not memory */
   int64_t size = mla_cpu_type_bytes(mla_cpu_type_of(d->cache->dtype));
   for (int j = r->n * part / parts; j < r->n * (part + 1) / parts; j++) {

@@ -56,6 +56,10 @@ static void multiply(const mla_cpu_entries *x, const unsigned char *row,
     }
     return;
   }
+  if (x->layout.code == MLA_I8 && x->table->scale_codes) {
+    x->table->scale_codes(to, row + first, count, scale);
+    return;
+  }
   for (int64_t i = 0; i < count; i++) to[i] = x->value[row[first + i]] * scale;
 }
 

@@ -71,6 +71,9 @@ int mla_cpu_decode_by_tiles(const mla_cpu_context *context);
 /* Does each row walk along the keys, instead of many lying side by side? */
 int mla_cpu_decode_by_rows(const mla_cpu_context *context);
 
+/* Are scores sums of int8 products? */
+int mla_cpu_decode_by_codes(const mla_cpu_context *context);
+
 /* Reasons that several operations give. */
 const char *mla_cpu_refuse_types(const mla_problem *problem, int weights);
 const char *mla_cpu_refuse_cache(const mla_problem *problem);

@@ -112,6 +112,22 @@ typedef void mla_cpu_mix_fn(int64_t v_dim, int64_t n, const void *const *values,
    beta. */
 typedef float mla_cpu_softmax_row_fn(int64_t n, float *s, float *m, float *l);
 
+/* ----------------------------------------------------------- int8 codes
+ *
+ * c[i][lane] = key_scale[i] * times * q_scale[lane] * (key i x q of the lane),
+ * i < m, the product exact. keys [m][row] and q [pairs][LANES][2] hold codes of
+ * -128 to 127 in 16 bits, so that sums of pairs fit 32 bits.
+ */
+typedef void mla_cpu_codes_fn(int64_t m, int64_t pairs, const int16_t *keys,
+                              int64_t row, const float *key_scale,
+                              const int16_t *q, const float *q_scale,
+                              float times, float *c);
+
+/* n int8 codes to 16 bits; to f32, each times the scale. */
+typedef void mla_cpu_widen_codes_fn(int16_t *to, const void *from, int64_t n);
+typedef void mla_cpu_scale_codes_fn(float *to, const void *from, int64_t n,
+                                    float scale);
+
 /* ------------------------------------------------------- tiles of bf16
  *
  * Where a matrix unit multiplies bf16 into f32, tile by tile of 16 rows and 32

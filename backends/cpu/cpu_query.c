@@ -109,6 +109,10 @@ static void say_yes(mla_answer *answer, const mla_cpu_context *c,
     answer->numerics.u_p = 0x1p-8;
     answer->numerics.flushes_subnormals = 1;
   }
+  if (mla_cpu_decode_by_codes(c)) {
+    answer->numerics.q_round = MLA_Q_ROUND_INT8_ROW;
+    answer->numerics.dequant = MLA_DEQUANT_SCALE_AFTER;
+  }
   if (c->problem.op == MLA_OP_INDEX) answer->numerics.dequant = MLA_DEQUANT_F32;
   snprintf(answer->kernel, sizeof answer->kernel, "mla_%s_%s_%s", op->name,
            path_name(&c->problem), mla_cpu_isa_name(c->table.isa));

@@ -43,6 +43,10 @@ typedef struct mla_cpu_table {
   mla_cpu_softmax_row_fn *softmax_row;
   mla_cpu_dots_fn *dots[MLA_CPU_TYPES]; /* NULL: rows are lanes */
   mla_cpu_mix_fn *mix[MLA_CPU_TYPES];   /* as dots */
+  mla_cpu_codes_fn *codes;              /* NULL: scores are f32 products */
+  mla_cpu_codes_fn *codes_half;         /* as product_half */
+  mla_cpu_widen_codes_fn *widen_codes;
+  mla_cpu_scale_codes_fn *scale_codes;
   mla_cpu_tile_queries_fn *tile_queries;
   mla_cpu_tile_values_fn *tile_values;
   mla_cpu_tile_weights_fn *tile_weights;

@@ -86,14 +86,18 @@ static mla_limits decode_limits(void) {
   return l;
 }
 
-static mla_answer ask(const mla_problem *p, const mla_limits *l) {
+static mla_answer ask_of(const char *options, const mla_problem *p,
+                         const mla_limits *l) {
   mla_answer answer = mla_answer_init();
   mla_device *device;
-  ck_assert(mla_open("cpu", 0, "isa=portable;threads=2", &device, NULL) ==
-            MLA_OK);
+  ck_assert(mla_open("cpu", 0, options, &device, NULL) == MLA_OK);
   ck_assert(mla_query(device, p, l, &answer, NULL) == MLA_OK);
   mla_close(device);
   return answer;
+}
+
+static mla_answer ask(const mla_problem *p, const mla_limits *l) {
+  return ask_of("isa=portable;threads=2", p, l);
 }
 
 START_TEST(a_yes_says_what_it_is) {
@@ -106,6 +110,26 @@ START_TEST(a_yes_says_what_it_is) {
   ck_assert_int_eq(a.determinism, MLA_DETERMINISM_BATCH_INVARIANT);
   ck_assert(a.workspace_bytes > 0);
   ck_assert(a.numerics.u_p == 0x1p-24);
+}
+END_TEST
+
+/* Products of codes are another arithmetic, and admitted. */
+START_TEST(int8_scores_are_declared) {
+  mla_problem p = decode_problem();
+  mla_limits l = decode_limits();
+  p.cache_format = MLA_CACHE_INT8_TOKEN;
+  mla_answer plain = ask(&p, &l);
+  ck_assert_int_eq(plain.numerics.q_round, MLA_Q_ROUND_NONE);
+  ck_assert_int_eq(plain.numerics.dequant, MLA_DEQUANT_ROUND_PRODUCT);
+  mla_device *device;
+  if (mla_open("cpu", 0, "isa=avx2", &device, NULL) != MLA_OK) return;
+  mla_close(device);
+  mla_answer codes = ask_of("isa=avx2", &p, &l);
+  ck_assert_int_eq(codes.numerics.q_round, MLA_Q_ROUND_INT8_ROW);
+  ck_assert_int_eq(codes.numerics.dequant, MLA_DEQUANT_SCALE_AFTER);
+  p.cache_format = MLA_CACHE_FP8_TOKEN;
+  ck_assert_int_eq(ask_of("isa=avx2", &p, &l).numerics.q_round,
+                   MLA_Q_ROUND_NONE);
 }
 END_TEST
 
@@ -203,6 +227,7 @@ int main(void) {
   tcase_add_test(t, options_refused);
   tcase_add_test(t, levels_of_the_other_family);
   tcase_add_test(t, a_yes_says_what_it_is);
+  tcase_add_test(t, int8_scores_are_declared);
   tcase_add_test(t, a_no_names_the_field);
   tcase_add_test(t, workspace_is_bounded);
   tcase_add_test(t, workspace_too_small);

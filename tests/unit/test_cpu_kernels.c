@@ -394,6 +394,72 @@ START_TEST(rows_are_blended) {
 }
 END_TEST
 
+/* ------------------------------------------------------------- int8 codes */
+
+/* Every code, at every remainder. */
+START_TEST(codes_are_widened) {
+  const mla_cpu_table *t = table_of(_i);
+  if (!t || !t->codes) return;
+  enum { most = 256 };
+  signed char code[most];
+  int16_t wide[most + 1];
+  float value[most + 1];
+  for (int i = 0; i < most; i++) code[i] = (signed char)(i - 128);
+  for (int n = most - 40; n <= most; n++) {
+    wide[n] = 4711;
+    value[n] = 4711.0f;
+    t->widen_codes(wide, code, n);
+    t->scale_codes(value, code, n, 0.3f);
+    for (int i = 0; i < n; i++)
+      REQUIRE(wide[i] == code[i] && value[i] == (float)code[i] * 0.3f,
+              "code %d of %d", i - 128, n);
+    ck_assert(wide[n] == 4711 && value[n] == 4711.0f);
+  }
+}
+END_TEST
+
+static void fill_int8(int16_t *x, int64_t n, const char *name) {
+  mla_rng rng = mla_rng_named(17, name);
+  for (int64_t i = 0; i < n; i++) {
+    uint64_t bits = mla_rng_bits(rng, (uint64_t)i);
+    /* The extremes are common: sums of them are what could overflow. */
+    x[i] = bits % 3 ? (int16_t)(bits >> 8 & 1 ? 127 : -128)
+                    : (int16_t)(signed char)(bits >> 16 & 0x7F);
+  }
+}
+
+/* Powers of two as scales: every score is the very sum. */
+START_TEST(codes_are_multiplied) {
+  const mla_cpu_table *t = table_of(_i);
+  if (!t || !t->codes) return;
+  enum { most = 27, width = 576, row = 600 };
+  static int16_t keys[most * row], shared[width * LANES + 32];
+  int16_t *q = shared;
+  while ((uintptr_t)q % 64) q++;
+  float key_scale[most], q_scale[LANES], *c = panel_of(most * LANES);
+  fill_int8(keys, most * row, "keys");
+  fill_int8(q, width * LANES, "queries");
+  for (int j = 0; j < most; j++) key_scale[j] = j % 2 ? 0.25f : 2.0f;
+  for (int x = 0; x < LANES; x++) q_scale[x] = x % 3 ? 0.5f : 1.0f;
+  for (int m = 1; m <= most; m++)
+    for (int half = 0; half < 2; half++) {
+      int pairs = m % 4 ? width / 2 : m;
+      (half ? t->codes_half : t->codes)(m, pairs, keys, row, key_scale, q,
+                                        q_scale, 4.0f, c);
+      for (int j = 0; j < m; j++)
+        for (int x = 0; x < (half ? LANES / 2 : LANES); x++) {
+          int sum = 0;
+          for (int p = 0; p < 2 * pairs; p++)
+            sum += keys[j * row + p] * q[p / 2 * 2 * LANES + 2 * x + p % 2];
+          float want = (float)sum * 4.0f * q_scale[x] * key_scale[j];
+          REQUIRE(c[j * LANES + x] == want, "key %d of %d, lane %d: %a, not %a",
+                  j, m, x, (double)c[j * LANES + x], (double)want);
+        }
+    }
+  free(c);
+}
+END_TEST
+
 /* --------------------------------------------------------- tiles of bf16 */
 
 static void fill_codes(uint16_t *x, int64_t n, const char *name) {
@@ -533,6 +599,8 @@ int main(void) {
   tcase_add_loop_test(t, softmax_corners, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, fold_corners, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, soft_cap, 0, MLA_CPU_ISA_COUNT);
+  tcase_add_loop_test(t, codes_are_widened, 0, MLA_CPU_ISA_COUNT);
+  tcase_add_loop_test(t, codes_are_multiplied, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, tiles_are_filled, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, tiles_are_multiplied, 0, MLA_CPU_ISA_COUNT);
   suite_add_tcase(s, t);

@@ -1,0 +1,101 @@
+#include "cpu_codes.h"
+
+#include <string.h>
+
+#include "float_bits.h"
+
+#define LANES MLA_CPU_LANES
+#define LARGEST 127.0f
+
+int mla_cpu_decode_by_codes(const mla_cpu_context *c) {
+  const mla_problem *p = &c->problem;
+  return c->table.codes && p->op == MLA_OP_DECODE &&
+         p->cache_format == MLA_CACHE_INT8_TOKEN && !(p->flags & MLA_SPARSE);
+}
+
+void mla_cpu_codes_take(mla_cpu_arena *arena, mla_cpu_codes *x, int panels,
+                        int64_t width) {
+  enum { line = 32 }; /* codes in 64 bytes; an odd number of them a key */
+  int64_t lines = mla_cpu_ceil(width, line) | 1;
+  x->pairs = mla_cpu_ceil(width, 2);
+  x->ld = lines * line;
+  x->q = mla_cpu_take(arena, (uint64_t)panels * LANES,
+                      2 * (uint64_t)x->pairs * sizeof(int16_t));
+  x->q_scale = mla_cpu_take(arena, (uint64_t)panels * LANES, sizeof(float));
+  x->keys = mla_cpu_take(arena, MLA_CPU_BLOCK, (uint64_t)x->ld * 2);
+  x->key_scale = mla_cpu_take(arena, MLA_CPU_BLOCK, sizeof(float));
+}
+
+/* ---------------------------------------------------------------- queries */
+
+/* amax / 127, as a writer of int8 entries has it; NaN is passed over. */
+static float scale_of(const float *line, int64_t n) {
+  float amax = 0.0f, scale;
+  for (int64_t i = 0; i < n; i++) {
+    float size = line[i] < 0.0f ? -line[i] : line[i];
+    amax = size > amax ? size : amax;
+  }
+  scale = amax / LARGEST;
+  return scale < 0x1p-126f ? 0x1p-126f : scale;
+}
+
+/* To the nearest integer, ties to even; NaN: 0. */
+static int16_t code_of(float x) {
+  const float magic = 12582912.0f; /* 1.5 * 2^23: no room for a fraction */
+  if (!(x == x)) return 0;
+  if (x > LARGEST) x = LARGEST;
+  if (x < -LARGEST) x = -LARGEST;
+  return (int16_t)((x + magic) - magic);
+}
+
+void mla_cpu_codes_query(mla_cpu_codes *x, int panel, int lane,
+                         const float *line, int64_t width) {
+  float scale = scale_of(line, width);
+  int16_t *q = x->q + panel * x->pairs * 2 * LANES + 2 * lane;
+  for (int64_t i = 0; i < 2 * x->pairs; i++)
+    q[i / 2 * 2 * LANES + i % 2] = i < width ? code_of(line[i] / scale) : 0;
+  x->q_scale[panel * LANES + lane] = scale;
+}
+
+/* ------------------------------------------------------------------- keys */
+
+static const unsigned char *find(const mla_cpu_entries *entries, int64_t block,
+                                 int64_t offset, int64_t kv_head,
+                                 float *scale) {
+  const unsigned char *row =
+      mla_cache_find(entries->cache, &entries->layout, block, offset, kv_head)
+          .row;
+  memcpy(scale, row + entries->layout.scale_at, sizeof *scale);
+  return row;
+}
+
+void mla_cpu_codes_key(mla_cpu_codes *x, const mla_cpu_table *table,
+                       const mla_cpu_entries *entries, int64_t block,
+                       int64_t offset, int64_t kv_head, int64_t j) {
+  int64_t width = entries->layout.width;
+  int16_t *key = x->keys + j * x->ld;
+  float scale;
+  table->widen_codes(key, find(entries, block, offset, kv_head, &scale), width);
+  if (width % 2) key[width] = 0;
+  /* Times an infinite scale some products are infinite and some NaN (0 times
+     it); their sum, which is formed before the scale, would not be. */
+  x->key_scale[j] = scale * 0.0f == 0.0f ? scale : scale * 0.0f;
+}
+
+void mla_cpu_codes_value(const mla_cpu_table *table,
+                         const mla_cpu_entries *entries, int64_t block,
+                         int64_t offset, int64_t kv_head, int64_t width,
+                         float *to) {
+  float scale;
+  const unsigned char *row = find(entries, block, offset, kv_head, &scale);
+  table->scale_codes(to, row, width, scale);
+}
+
+void mla_cpu_codes_scores(const mla_cpu_codes *x, const mla_cpu_table *table,
+                          int panel, int half, int64_t first, int64_t n,
+                          float *scores) {
+  mla_cpu_codes_fn *codes = half ? table->codes_half : table->codes;
+  codes(n, x->pairs, x->keys + first * x->ld, x->ld, x->key_scale + first,
+        x->q + panel * x->pairs * 2 * LANES, x->q_scale + panel * LANES,
+        x->times, scores + first * LANES);
+}
