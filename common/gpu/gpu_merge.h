@@ -44,12 +44,46 @@ MLA_DEV float mla_part_lse(const mla_merge_args &a, int s, int t, int h) {
 
 /* Largest finite lse; NaN wins. -inf: no part lives. */
 MLA_DEV float mla_live_max(const mla_merge_args &a, int t, int h) {
-  float top = MLA_NEG_INF;
-  for (int s = 0; s < a.count; s++) {
-    float v = mla_part_lse(a, s, t, h);
-    if (!mla_is_infinite(v) && !(v <= top)) top = v;
+  float top = MLA_NEG_INF, nan = 0.0f;
+  for (int s = MLA_LANE; s < a.count; s += MLA_WAVE) {
+    const float v = mla_part_lse(a, s, t, h);
+    if (mla_is_infinite(v)) continue;
+    if (v != v) nan = 1.0f;
+    top = fmaxf(top, v);
   }
-  return top;
+  top = mla_wave_max(top);
+  return mla_wave_max(nan) > 0.0f ? __uint_as_float(0x7fc00000u) : top;
+}
+
+/* What part s weighs; below 0: it means nothing. */
+MLA_DEV float mla_part_weight(const mla_merge_args &a, int s, int t, int h,
+                              float top) {
+  const float v = s < a.count ? mla_part_lse(a, s, t, h) : MLA_NEG_INF;
+  return mla_is_infinite(v) ? -1.0f : expf(v - top);
+}
+
+/* Columns that a lane adds up at once: so many loads on their way. */
+enum { MLA_MERGE_COLUMNS = 8 };
+
+/* The weighted sum of columns from d0 on; a lane's weight is that of a part,
+   asked for again only every MLA_WAVE of them. */
+MLA_DEV void mla_merge_columns(const mla_merge_args &a, int t, int h, float top,
+                               int d0, float *sum) {
+  for (int c = 0; c < MLA_MERGE_COLUMNS; c++) sum[c] = 0;
+  for (int s0 = 0; s0 < a.count; s0 += MLA_WAVE) {
+    const float own = mla_part_weight(a, s0 + MLA_LANE, t, h, top);
+    const int n = a.count - s0 < MLA_WAVE ? a.count - s0 : MLA_WAVE;
+    for (int j = 0; j < n; j++) {
+      const float weight = MLA_SHFL(own, j);
+      if (weight < 0.0f) continue;
+      const int64_t at = (s0 + j) * a.p_part + t * a.p_token + h * a.p_head;
+      for (int c = 0; c < MLA_MERGE_COLUMNS; c++) {
+        const int d = d0 + c * MLA_WAVE + MLA_LANE;
+        if (d < a.dv)
+          sum[c] += weight * mla_load_any(a.parts, a.parts_dtype, at + d);
+      }
+    }
+  }
 }
 
 /* Grid: x token, y head; one wave a block. */
@@ -59,25 +93,24 @@ MLA_KERNEL mla_merge_rows(mla_merge_args a) {
   const float top = mla_live_max(a, t, h);
   const int empty = top == MLA_NEG_INF;
   float total = 0;
-  for (int s = 0; s < a.count; s++) {
-    float v = mla_part_lse(a, s, t, h);
-    if (!mla_is_infinite(v)) total += expf(v - top);
+  for (int s = MLA_LANE; s < a.count; s += MLA_WAVE) {
+    const float weight = mla_part_weight(a, s, t, h, top);
+    total += weight < 0.0f ? 0.0f : weight; /* NaN stays one */
   }
-  float lse = empty ? MLA_NEG_INF : top + logf(total);
+  total = mla_wave_sum(total);
+  const float lse = empty ? MLA_NEG_INF : top + logf(total);
   float keep = empty ? 0.0f : 1.0f / total;
   if (a.sink && !empty)
     keep *= 1.0f / (1.0f + expf(a.sink[h * a.sink_step] - lse));
-  for (int d = MLA_LANE; d < a.dv; d += MLA_WAVE) {
-    float sum = 0;
-    for (int s = 0; s < a.count; s++) {
-      float v = mla_part_lse(a, s, t, h);
-      if (mla_is_infinite(v)) continue;
-      sum += expf(v - top) *
-             mla_load_any(a.parts, a.parts_dtype,
-                          s * a.p_part + t * a.p_token + h * a.p_head + d);
+  for (int d0 = 0; d0 < a.dv; d0 += MLA_MERGE_COLUMNS * MLA_WAVE) {
+    float sum[MLA_MERGE_COLUMNS];
+    mla_merge_columns(a, t, h, top, d0, sum);
+    for (int c = 0; c < MLA_MERGE_COLUMNS; c++) {
+      const int d = d0 + c * MLA_WAVE + MLA_LANE;
+      if (d < a.dv)
+        mla_store_any(a.out, a.out_dtype, token * a.o_token + h * a.o_head + d,
+                      empty ? 0.0f : sum[c] * keep);
     }
-    mla_store_any(a.out, a.out_dtype, token * a.o_token + h * a.o_head + d,
-                  empty ? 0.0f : sum * keep);
   }
   if (a.lse && MLA_LANE == 0)
     a.lse[token * a.lse_token + h * a.lse_head] =
