@@ -126,12 +126,14 @@ static int64_t narrow(int64_t slot, int32_t bits) {
 
 static int64_t slot_at(const builder *b, const place *at, int64_t position) {
   int64_t size = b->c->block_size;
+  if (position < 0) return -1; /* of a builder that is off by one */
   int64_t slot = block_of(b, at, position / size) * size + position % size;
   int first = position > 0 && position % size == 0;
   int64_t behind = block_of(b, at, position / size - 1) * size + size;
   if (FAULT(b, SLOT_PAGE))
     return block_of(b, at, position / b->a) * b->a + position % b->a;
   if (FAULT(b, SLOT_EDGE) && first) return behind;
+  if (FAULT(b, SLOT_BEFORE) && first) return behind - size;
   if (FAULT(b, NEXT_PAGE) && first && b->step > 0 && position == at->context)
     return behind;
   if (FAULT(b, SLOT_CONSECUTIVE)) return at->id[0] * size + position;
@@ -153,6 +155,8 @@ static void put_slots(builder *b) {
   for (int32_t p = 0; p < b->live; p++)
     for (int32_t t = 0; t < b->place[p].rows; t++, i++) {
       int64_t position = b->place[p].context + t;
+      if (FAULT(b, POSITION_OFF)) position += b->a;
+      if (FAULT(b, LENS_SHORT)) position -= b->place[p].rows;
       positions[i] = FAULT(b, POSITION_ZERO) ? t : position;
       slots[i] =
           slot_at(b, &b->place[p], FAULT(b, SLOT_CONTEXT) ? t : position);
@@ -167,11 +171,13 @@ static void put_slots(builder *b) {
 
 static int64_t visible(const builder *b, const place *at, int32_t t) {
   int64_t length = at->context + at->rows;
+  if (FAULT(b, LENS_SHORT))
+    return b->c->causal ? at->context - at->rows + t + 1 : at->context;
   if (FAULT(b, ROW_MASKED)) return at->context + t + 1;
   if (!b->c->causal || FAULT(b, ROW_ALL)) return length;
   if (FAULT(b, ROW_FIRST)) return at->context + 1;
   if (FAULT(b, ROW_TOP_LEFT)) return t + 1;
-  return at->context + t + 1;
+  return at->context + t + 1 + (FAULT(b, ROW_OFF) ? b->a : 0);
 }
 
 static int64_t length_at(const builder *b, int64_t p) {
@@ -180,7 +186,8 @@ static int64_t length_at(const builder *b, int64_t p) {
   if (p < b->live) {
     const place *at = &b->place[p];
     if (FAULT(b, NEXT_LENS) && before) return before[p];
-    return at->context + (FAULT(b, LENS_CONTEXT) ? 0 : at->rows);
+    int lacks = FAULT(b, LENS_CONTEXT) || FAULT(b, LENS_SHORT);
+    return at->context + (lacks ? 0 : at->rows);
   }
   if (FAULT(b, PAD_ENDED) && before && p < b->was_live) return before[p];
   return FAULT(b, PAD_LENGTH) ? 1 : 0;
@@ -275,6 +282,8 @@ static void put_decodes(builder *b) {
 static int64_t splits_for(const builder *b, int64_t length, int reserve) {
   int64_t most = 2 * (int64_t)b->c->units, parts = (length + 511) / 512;
   int64_t power = 1;
+  if (FAULT(b, SPLITS_EDGE)) parts = length / 512 + 1;
+  if (FAULT(b, SPLITS_UNITS)) most = b->a * (int64_t)b->c->units;
   if (b->c->invariant && !FAULT(b, SPLITS_INVARIANT)) return 1;
   while (power < parts) power *= 2;
   if (FAULT(b, SPLITS_RESERVED) && reserve) power = parts ? parts : 1;
@@ -300,6 +309,8 @@ static void put_splits(builder *b) {
 static int64_t local_len(const builder *b, int64_t n, int64_t rank) {
   int64_t width = FAULT(b, RANK_INTERLEAVE) ? 1 : b->c->interleave, count = 0;
   for (int64_t j = 0; j < n; j++) count += j / width % b->c->ranks == rank;
+  int64_t turn = width * b->c->ranks, rest = n % turn - rank * width;
+  if (FAULT(b, RANK_SHARE) && rest > width) count += rest - width;
   return count;
 }
 

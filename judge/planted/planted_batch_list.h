@@ -12,10 +12,14 @@
 #define PLANTED_BATCH_LIST(X)                                             \
   X(POSITION_ZERO, "batch-position-zero", "PREFIX", 0, 0, 0, 0,           \
     "positions of a continued request begin at 0")                        \
+  X(POSITION_OFF, "batch-position-off", "PREFIX", -4, 4, 1, -1,           \
+    "positions, and the slots that follow from them, are off by a")       \
   X(SLOT_CONTEXT, "batch-slot-context", "PREFIX", 0, 0, 0, 0,             \
     "slots are counted from the step's first row, over what is cached")   \
   X(SLOT_EDGE, "batch-slot-edge", "PAGE-SIZE", 0, 0, 0, 0,                \
     "the first row of a block gets the slot behind the block before")     \
+  X(SLOT_BEFORE, "batch-slot-before", "PAGE-SIZE", 0, 0, 0, 0,            \
+    "the first row of a block is put at the front of the block before")   \
   X(SLOT_PAGE, "batch-slot-page", "PAGE-SIZE", 1, 256, 64, 48,            \
     "slots are counted as if blocks held a tokens")                       \
   X(SLOT_CONSECUTIVE, "batch-slot-consecutive", "TABLE", 0, 0, 0, 0,      \
@@ -36,6 +40,8 @@
     "query_start_loc lacks its leading 0: it holds ends")                 \
   X(LENS_CONTEXT, "batch-lens-context", "SLOT-WRITE", 0, 0, 0, 0,         \
     "seq_lens lack the step's own tokens")                                \
+  X(LENS_SHORT, "batch-lens-short", "SLOT-WRITE", 0, 0, 0, 0,             \
+    "lengths lack the step's own tokens, and positions follow from them") \
   X(ORDER_THRESHOLD, "batch-order-threshold", "STALE-META", -4, 4, -1, 1, \
     "the threshold of decodes is off by a")                               \
   X(ORDER_SWAPPED, "batch-order-swapped", "STALE-META", 0, 0, 0, 0,       \
@@ -66,10 +72,16 @@
     "every row of a request sees all its keys")                           \
   X(ROW_TOP_LEFT, "batch-row-top-left", "MTP-MASK", 0, 0, 0, 0,           \
     "the causal mask is aligned to the top left")                         \
+  X(ROW_OFF, "batch-row-off", "MTP-MASK", -4, 4, -1, 1,                   \
+    "the causal limit is off by a")                                       \
   X(ROW_MASKED, "batch-row-masked", "NONCAUSAL", 0, 0, 0, 0,              \
     "rows are masked although all keys were asked for")                   \
   X(SPLITS_RESERVED, "batch-splits-reserved", "WORKSPACE", 0, 0, 0, 0,    \
     "fewer splits are reserved than a run takes: no power of two")        \
+  X(SPLITS_EDGE, "batch-splits-edge", "WORKSPACE", 0, 0, 0, 0,            \
+    "a length that fills its splits takes one more")                      \
+  X(SPLITS_UNITS, "batch-splits-units", "WORKSPACE", 1, 8, 1, 4,          \
+    "splits are capped at a times the compute units")                     \
   X(SPLITS_CAP, "batch-splits-cap", "WORKSPACE", 0, 0, 0, 0,              \
     "a run takes more splits than twice the compute units")               \
   X(SPLITS_MATES, "batch-splits-mates", "INVARIANCE", 0, 0, 0, 0,         \
@@ -80,6 +92,8 @@
     "bounds of rows are local_len - query_len + row")                     \
   X(RANK_INTERLEAVE, "batch-rank-interleave", "CP-SHARD", 0, 0, 0, 0,     \
     "local lengths ignore the interleave")                                \
+  X(RANK_SHARE, "batch-rank-share", "CP-SHARD", 0, 0, 0, 0,               \
+    "a rank's share of the last turn is not cut to the interleave")       \
   X(RANK_INDEX, "batch-rank-index", "CP-SHARD", 0, 0, 0, 0,               \
     "a rank writes its tokens at their positions, not at local indices")  \
   X(RANK_ALL, "batch-rank-all", "CP-SHARD", 0, 0, 0, 0,                   \
