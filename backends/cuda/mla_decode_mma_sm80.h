@@ -22,6 +22,7 @@
 
 enum {
   SM80_THREADS = 256,
+  SM80_WARP = 32,
   SM80_KEYS = 32, /* of a stage */
   SM80_P_STRIDE = SM80_KEYS / 8 + 1,
   SM80_SUMS = SM80_KEYS / 8, /* of a row: keys 8i..8i + 7 of every stage */
@@ -347,25 +348,25 @@ MLA_DEV sm80_end sm80_end_of(const sm80_places &s, int row) {
   return e;
 }
 
-/* Where a row goes; keep: what a sink leaves of it. The bits are those that
-   mla_merge_rows() gives a single part. */
+/* Where a row goes, and what it is multiplied by; keep: what a sink leaves of
+   it. The bits are those that mla_merge_rows() gives a single part. */
 typedef struct sm80_target {
   void *to;
-  int dtype;
+  int dtype, empty;
   int64_t at;
   float factor, keep;
 } sm80_target;
 
-template <int DT>
+/* By a warp together: its first lane writes the lse. */
 MLA_DEV sm80_target sm80_target_of(const mla_sm80_decode &x, const sm80_work &w,
-                                   const sm80_row &r, const sm80_end &e, int dv,
-                                   int speaks) {
+                                   const sm80_row &r, const sm80_end &e,
+                                   int dv) {
   const float lse = e.empty ? MLA_NEG_INF : e.lse2 * MLA_LN2;
   const int64_t part =
       ((int64_t)r.token * x.a.heads + r.head) * x.a.splits + w.split;
-  sm80_target t = {x.a.part_out, MLA_F32, part * dv, e.factor, 1.0f};
+  sm80_target t = {x.a.part_out, MLA_F32, e.empty, part * dv, e.factor, 1.0f};
   if (!x.direct) {
-    if (speaks) x.a.part_lse[part] = lse;
+    if (MLA_LANE == 0) x.a.part_lse[part] = lse;
     return t;
   }
   const mla_merge_args &m = x.m;
@@ -374,49 +375,62 @@ MLA_DEV sm80_target sm80_target_of(const mla_sm80_decode &x, const sm80_work &w,
   t.at = r.token * m.o_token + r.head * m.o_head;
   if (m.sink && !e.empty)
     t.keep = 1.0f / (1.0f + expf(m.sink[r.head * m.sink_step] - lse));
-  if (m.lse && speaks)
+  if (m.lse && MLA_LANE == 0)
     m.lse[r.token * m.lse_token + r.head * m.lse_head] =
         m.out_base2 ? lse * MLA_LOG2E : lse;
   return t;
 }
 
-/* The columns of a row that a lane holds of tile m, h: row g or g + 8. */
+/* Floats of a row on its way out: whole steps, and off each other's banks. */
+MLA_DEV int sm80_out_stride(int dv) {
+  return (dv + 15) / 16 * 16 + 8;
+}
+
+/* acc into shared memory, where q and the keys were: to be written by whole
+   rows, in a loop that the instruction cache holds. */
 template <int ROWS>
-MLA_DEV void sm80_write_row(const sm80_target &t, int empty, int dv, int share,
-                            int m, int h, const SM80_ACC(ROWS)) {
+MLA_DEV void sm80_stage_out(float *to, int dv, int row0, int share,
+                            const SM80_ACC(ROWS)) {
   typedef sm80_shape<ROWS> shape;
+  const int stride = sm80_out_stride(dv);
+  to += (row0 + MLA_LANE / 4) * stride + 16 * share + MLA_LANE % 4 * 2;
   SM80_UNROLL
-  for (int i = 0; i < shape::STEPS; i++) {
+  for (int m = 0; m < shape::PAIR; m++) {
     SM80_UNROLL
-    for (int n = 0; n < 2; n++) {
-      const int column =
-          16 * (share + i * shape::SHARES) + 8 * n + MLA_LANE % 4 * 2;
-      const float *v = &acc[m][i][4 * n + 2 * h];
-      sm80_put(t.to, t.dtype, t.at + column, dv - column,
-               empty ? 0.0f : v[0] * t.factor * t.keep,
-               empty ? 0.0f : v[1] * t.factor * t.keep);
+    for (int i = 0; i < shape::STEPS; i++) {
+      if (16 * (share + i * shape::SHARES) >= dv) continue;
+      SM80_UNROLL
+      for (int r = 0; r < 8; r += 2) {
+        const int row = 16 * m + r / 2 % 2 * 8;
+        *(sm80_two *)(to + row * stride + 16 * shape::SHARES * i + r / 4 * 8) =
+            sm80_two{{acc[m][i][r], acc[m][i][r + 1]}};
+      }
     }
+  }
+}
+
+/* A row by a warp. */
+MLA_DEV void sm80_write_row(const sm80_target &t, int dv, const float *from) {
+  for (int d = 4 * MLA_LANE; d < dv; d += 4 * MLA_WAVE) {
+    float v[4];
+    for (int i = 0; i < 4; i++)
+      v[i] = t.empty ? 0.0f : from[d + i] * t.factor * t.keep;
+    sm80_put4(t.to, t.dtype, t.at + d, dv - d, v);
   }
 }
 
 template <int DT, int ROWS>
 MLA_DEV void sm80_write(const mla_sm80_decode &x, const sm80_work &w,
-                        const sm80_places &s, int dv, int row0, int share,
-                        const SM80_ACC(ROWS)) {
-  SM80_UNROLL
-  for (int m = 0; m < sm80_shape<ROWS>::PAIR; m++) {
-    SM80_UNROLL
-    for (int h = 0; h < 2; h++) {
-      const int row = row0 + 16 * m + 8 * h + MLA_LANE / 4;
-      const sm80_row r = sm80_row_of(x, w, row);
-      if (!r.active) continue;
-      const sm80_end e = sm80_end_of<DT, ROWS>(s, row);
-      const sm80_target t =
-          sm80_target_of<DT>(x, w, r, e, dv, share == 0 && MLA_LANE % 4 == 0);
-      /* Nobody reads a part without a key. */
-      if (x.direct || !e.empty)
-        sm80_write_row<ROWS>(t, e.empty, dv, share, m, h, acc);
-    }
+                        const sm80_places &s, int dv) {
+  const float *from = (const float *)s.q;
+  for (int row = MLA_WAVE_ID; row < ROWS; row += SM80_THREADS / SM80_WARP) {
+    const sm80_row r = sm80_row_of(x, w, row);
+    if (!r.active) continue;
+    const sm80_end e = sm80_end_of<DT, ROWS>(s, row);
+    const sm80_target t = sm80_target_of(x, w, r, e, dv);
+    /* Nobody reads a part without a key. */
+    if (x.direct || !e.empty)
+      sm80_write_row(t, dv, from + row * sm80_out_stride(dv));
   }
 }
 
@@ -489,8 +503,9 @@ mla_decode_mma(mla_sm80_decode x) {
     }
     if (group == 0 && MLA_LANE % 4 == 0) s.tops[row] = sums.top[h];
   }
+  sm80_stage_out<ROWS>((float *)s.q, dv, v_row0, share, acc);
   MLA_BARRIER();
-  sm80_write<DT, ROWS>(x, w, s, dv, v_row0, share, acc);
+  sm80_write<DT, ROWS>(x, w, s, dv);
 }
 
 #endif

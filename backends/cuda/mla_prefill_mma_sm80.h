@@ -21,7 +21,11 @@ enum {
   SM80_PREFILL_V_AT = SM80_PREFILL_KEYS * SM80_PREFILL_K_STRIDE,
   SM80_PREFILL_STAGE =
       SM80_PREFILL_V_AT + SM80_PREFILL_KEYS * SM80_PREFILL_V_STRIDE,
-  SM80_PREFILL_BYTES = 2 * SM80_PREFILL_STAGE * 16,
+  /* A stage, then the other, where q lies before it is used. */
+  SM80_PREFILL_BYTES =
+      (SM80_PREFILL_STAGE + MLA_PREFILL_ROWS * SM80_PREFILL_K_STRIDE) * 16,
+  /* Floats of a row on its way out, off the others' banks. */
+  SM80_PREFILL_OUT = MLA_PREFILL_DV + 8,
   SM80_PREFILL_PARTS = MLA_PREFILL_DV / 16, /* of a row's sums: 16 columns */
   /* A row's sums between parts: acc, then four totals and the maximum. */
   SM80_PREFILL_KEPT = MLA_PREFILL_DV + 8
@@ -58,27 +62,18 @@ MLA_DEV void sm80_prefill_bring(const mla_prefill_args &a, int head, int slot,
     sm80_bring(key + MLA_PREFILL_DV / 8 + 4 * i, rope + 32 * i, 8, 1);
 }
 
-/* Two neighbours of a row of q. */
-MLA_DEV uint32_t sm80_prefill_two(const uint16_t *q, int active, int whole) {
-  if (!active) return 0;
-  return whole ? *(const uint32_t *)q : q[0] | (uint32_t)q[1] << 16;
-}
-
-MLA_DEV void sm80_prefill_q(const mla_prefill_args &a,
-                            const sm80_prefill_row *row, int head,
-                            uint32_t (&q)[SM80_PREFILL_STEPS][4]) {
-  SM80_UNROLL
-  for (int h = 0; h < 2; h++) {
-    const uint16_t *from =
-        (const uint16_t *)a.q +
-        (row[h].active ? row[h].token * a.q_token + head * a.q_head : 0) +
-        MLA_LANE % 4 * 2;
-    SM80_UNROLL
-    for (int k = 0; k < SM80_PREFILL_STEPS; k++) {
-      q[k][h] = sm80_prefill_two(from + 16 * k, row[h].active, a.q_whole);
-      q[k][2 + h] =
-          sm80_prefill_two(from + 16 * k + 8, row[h].active, a.q_whole);
-    }
+/* The block's rows of q into shared memory; those that are not are zeros. */
+MLA_DEV void sm80_prefill_bring_q(const mla_prefill_args &a,
+                                  const mla_prefill_keys &k, int first,
+                                  int head, sm80_chunk *to) {
+  for (int row = MLA_TID / 8; row < MLA_PREFILL_ROWS;
+       row += MLA_PREFILL_THREADS / 8) {
+    const int active = first + row < k.queries;
+    const uint16_t *from = (const uint16_t *)a.q;
+    if (active) from += (k.begin + first + row) * a.q_token + head * a.q_head;
+    for (int c = MLA_TID % 8; c < MLA_PREFILL_DK / 8; c += 8)
+      sm80_bring(to + row * SM80_PREFILL_K_STRIDE + c, from + 8 * c,
+                 active ? 8 : 0, a.q_whole);
   }
 }
 
@@ -180,6 +175,20 @@ MLA_DEV int sm80_prefill_column(int d, int n) {
   return 16 * d + 8 * n + MLA_LANE % 4 * 2;
 }
 
+/* The warp's rows into its part of shared memory, to be written by whole
+   rows. */
+MLA_DEV void sm80_prefill_stage_out(float *to, const sm80_prefill_sums &r) {
+  SM80_UNROLL
+  for (int d = 0; d < SM80_PREFILL_PARTS; d++) {
+    SM80_UNROLL
+    for (int i = 0; i < 8; i += 2)
+      *(sm80_two *)(to + (MLA_LANE / 4 + i / 2 % 2 * 8) * SM80_PREFILL_OUT +
+                    sm80_prefill_column(d, i / 4)) =
+          sm80_two{{r.acc[d][i], r.acc[d][i + 1]}};
+  }
+  MLA_WAVE_SYNC();
+}
+
 MLA_DEV float *sm80_prefill_kept(const mla_prefill_args &a, int token,
                                  int head) {
   return a.kept + ((int64_t)token * a.heads + head) * SM80_PREFILL_KEPT;
@@ -198,27 +207,18 @@ MLA_DEV void sm80_prefill_restore(const float *from, int h,
   r->top[h] = from[MLA_PREFILL_DV + 4];
 }
 
-MLA_DEV void sm80_prefill_save(float *to, int h, const sm80_prefill_sums &r) {
-  SM80_UNROLL
-  for (int d = 0; d < SM80_PREFILL_PARTS; d++) {
-    SM80_UNROLL
-    for (int n = 0; n < 2; n++) {
-      const float *v = &r.acc[d][4 * n + 2 * h];
-      sm80_put(to, MLA_F32, sm80_prefill_column(d, n), 2, v[0], v[1]);
-    }
-  }
-  to[MLA_PREFILL_DV + MLA_LANE % 4] = r.total[h];
-  if (MLA_LANE % 4 == 0) to[MLA_PREFILL_DV + 4] = r.top[h];
+/* Four columns of a row a lane. */
+MLA_DEV void sm80_prefill_save(float *to, const float *from) {
+  *(sm80_four *)(to + 4 * MLA_LANE) = *(const sm80_four *)(from + 4 * MLA_LANE);
 }
 
-/* All lanes of the warp; a row that is not active is written nowhere. */
+/* What a row is multiplied by; its lse is written. All lanes of the warp. */
 template <int DT>
-MLA_DEV void sm80_prefill_write(const mla_prefill_args &a, int head,
-                                const sm80_prefill_row &row, int h,
-                                const sm80_prefill_sums &r) {
+MLA_DEV float sm80_prefill_end(const mla_prefill_args &a, int head,
+                               const sm80_prefill_row &row, int h,
+                               const sm80_prefill_sums &r) {
   const int empty = r.top[h] == MLA_NEG_INF;
   const float total = sm80_sum4(r.total[h]);
-  if (!row.active) return;
   const float lse2 =
       empty ? MLA_NEG_INF : r.top[h] + log2f(total) - sm80_lift<DT>();
   float inverse = empty ? 0.0f : 1.0f / total;
@@ -226,19 +226,49 @@ MLA_DEV void sm80_prefill_write(const mla_prefill_args &a, int head,
     inverse *=
         1.0f /
         (1.0f + SM80_EXP2(a.sink[head * a.sink_step] * MLA_LOG2E - lse2));
-  const int64_t at = row.token * a.o_token + head * a.o_head;
-  SM80_UNROLL
-  for (int d = 0; d < SM80_PREFILL_PARTS; d++) {
-    SM80_UNROLL
-    for (int n = 0; n < 2; n++) {
-      const float *v = &r.acc[d][4 * n + 2 * h];
-      sm80_put(a.out, a.out_dtype, at + sm80_prefill_column(d, n), 2,
-               v[0] * inverse, v[1] * inverse);
-    }
-  }
-  if (a.lse && MLA_LANE % 4 == 0)
+  if (a.lse && row.active && MLA_LANE % 4 == 0)
     a.lse[row.token * a.lse_token + head * a.lse_head] =
         a.lse_base2 || empty ? lse2 : lse2 * MLA_LN2;
+  return inverse;
+}
+
+/* The warp's rows, from shared memory; head: of this launch. */
+template <int DT>
+MLA_DEV void sm80_prefill_write(const mla_prefill_args &a,
+                                const mla_prefill_keys &k, int first, int head,
+                                const sm80_prefill_row *row,
+                                const sm80_prefill_sums &r, const float *from) {
+  const float upper = sm80_prefill_end<DT>(a, a.head0 + head, row[0], 0, r);
+  const float lower = sm80_prefill_end<DT>(a, a.head0 + head, row[1], 1, r);
+  for (int n = 0; n < 16; n++) {
+    const float factor = MLA_SHFL(n < 8 ? upper : lower, n % 8 * 4);
+    if (first + n >= k.queries) continue;
+    const sm80_four x =
+        *(const sm80_four *)(from + n * SM80_PREFILL_OUT + 4 * MLA_LANE);
+    float v[4];
+    for (int i = 0; i < 4; i++) v[i] = x.v[i] * factor;
+    sm80_put4(a.out, a.out_dtype,
+              (k.begin + first + n) * a.o_token + (a.head0 + head) * a.o_head +
+                  4 * MLA_LANE,
+              4, v);
+  }
+}
+
+/* The same between parts, with what the softmax needs to go on. */
+MLA_DEV void sm80_prefill_keep(const mla_prefill_args &a,
+                               const mla_prefill_keys &k, int first, int head,
+                               const sm80_prefill_row *row,
+                               const sm80_prefill_sums &r, const float *from) {
+  for (int n = 0; n < 16 && first + n < k.queries; n++)
+    sm80_prefill_save(sm80_prefill_kept(a, k.begin + first + n, head),
+                      from + n * SM80_PREFILL_OUT);
+  SM80_UNROLL
+  for (int h = 0; h < 2; h++) {
+    if (!row[h].active) continue;
+    float *to = sm80_prefill_kept(a, row[h].token, head) + MLA_PREFILL_DV;
+    to[MLA_LANE % 4] = r.total[h];
+    if (MLA_LANE % 4 == 0) to[4] = r.top[h];
+  }
 }
 
 /* Grid: x 128 rows of a request, the last first; y head. */
@@ -271,10 +301,16 @@ mla_prefill_mma(mla_prefill_args a, mla_prefill_part p) {
     if (row[h].active && restores)
       sm80_prefill_restore(sm80_prefill_kept(a, row[h].token, head), h, &sums);
   }
-  sm80_prefill_bring(a, head, k.base, sm80_pool);
-  SM80_COMMIT();
-  sm80_prefill_q(a, row, a.head0 + head, q);
   sm80_chunk *now = sm80_pool, *next = sm80_pool + SM80_PREFILL_STAGE;
+  sm80_prefill_bring_q(a, k, first, a.head0 + head, next);
+  sm80_prefill_bring(a, head, k.base, now);
+  SM80_COMMIT();
+  SM80_WAIT(0);
+  MLA_BARRIER();
+  SM80_UNROLL
+  for (int i = 0; i < SM80_PREFILL_STEPS; i++)
+    SM80_LOAD4(sm80_a_row(next, SM80_PREFILL_K_STRIDE, from - first, 16 * i),
+               q[i]);
   for (int j0 = 0; j0 < hi; j0 += SM80_PREFILL_KEYS) {
     SM80_WAIT(0);
     MLA_BARRIER();
@@ -295,14 +331,15 @@ mla_prefill_mma(mla_prefill_args a, mla_prefill_part p) {
     now = next;
     next = used;
   }
+  SM80_WAIT(0);
+  MLA_BARRIER();
   if (from >= k.queries) return;
-  SM80_UNROLL
-  for (int h = 0; h < 2; h++) {
-    if (!p.chunk)
-      sm80_prefill_write<DT>(a, a.head0 + head, row[h], h, sums);
-    else if (row[h].active)
-      sm80_prefill_save(sm80_prefill_kept(a, row[h].token, head), h, sums);
-  }
+  float *out = (float *)sm80_pool + (from - first) * SM80_PREFILL_OUT;
+  sm80_prefill_stage_out(out, sums);
+  if (p.chunk)
+    sm80_prefill_keep(a, k, from, head, row, sums, out);
+  else
+    sm80_prefill_write<DT>(a, k, from, head, row, sums, out);
 }
 
 #endif

@@ -11,7 +11,6 @@
 #include "mla_decode_mma_sm80.h"
 
 enum {
-  SM80_WARP = 32,
   SM80_LEAST_KEYS = 128, /* of a split, where the device's units decide */
   SM80_MOST_SPLITS = 64,
   SM80_MOST_STAGES = 3,

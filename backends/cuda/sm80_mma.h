@@ -178,22 +178,31 @@ MLA_DEV void sm80_bring(sm80_chunk *to, const uint16_t *from, int left,
   *to = c;
 }
 
-/* Two neighbours of a row in memory, of which there are `left`. */
-MLA_DEV void sm80_put(void *to, int dtype, int64_t at, int left, float low,
-                      float high) {
-  struct alignas(8) two {
-    float v[2];
-  };
-  const int bytes = dtype == MLA_F32 ? 8 : 4;
-  if (left < 2 || ((uintptr_t)to + at * (bytes / 2)) % bytes != 0) {
-    if (left >= 1) mla_store_any(to, dtype, at, low);
-    if (left >= 2) mla_store_any(to, dtype, at + 1, high);
+struct alignas(8) sm80_two {
+  float v[2];
+};
+struct alignas(16) sm80_four {
+  float v[4];
+};
+
+/* Four neighbours of a row in memory, of which there are `left`. */
+MLA_DEV void sm80_put4(void *to, int dtype, int64_t at, int left,
+                       const float *v) {
+  const int bytes = dtype == MLA_F32 ? 16 : 8;
+  if (left < 4 || ((uintptr_t)to + at * (bytes / 4)) % bytes != 0) {
+    for (int i = 0; i < 4 && i < left; i++)
+      mla_store_any(to, dtype, at + i, v[i]);
   } else if (dtype == MLA_F32) {
-    *(two *)((float *)to + at) = two{{low, high}};
+    *(sm80_four *)((float *)to + at) = sm80_four{{v[0], v[1], v[2], v[3]}};
   } else {
-    *(uint32_t *)((uint16_t *)to + at) = dtype == MLA_BF16
-                                             ? sm80_pair<MLA_BF16>(low, high)
-                                             : sm80_pair<MLA_F16>(low, high);
+    struct alignas(8) pairs {
+      uint32_t word[2];
+    } p;
+    for (int i = 0; i < 2; i++)
+      p.word[i] = dtype == MLA_BF16
+                      ? sm80_pair<MLA_BF16>(v[2 * i], v[2 * i + 1])
+                      : sm80_pair<MLA_F16>(v[2 * i], v[2 * i + 1]);
+    *(pairs *)((uint16_t *)to + at) = p;
   }
 }
 
