@@ -412,9 +412,10 @@ MLA_DEV void sm80_stage_out(float *to, int dv, int row0, int share,
 /* A row by a warp. */
 MLA_DEV void sm80_write_row(const sm80_target &t, int dv, const float *from) {
   for (int d = 4 * MLA_LANE; d < dv; d += 4 * MLA_WAVE) {
+    const sm80_four x = *(const sm80_four *)(from + d);
     float v[4];
     for (int i = 0; i < 4; i++)
-      v[i] = t.empty ? 0.0f : from[d + i] * t.factor * t.keep;
+      v[i] = t.empty ? 0.0f : x.v[i] * t.factor * t.keep;
     sm80_put4(t.to, t.dtype, t.at + d, dv - d, v);
   }
 }
