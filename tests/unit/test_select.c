@@ -176,6 +176,29 @@ START_TEST(calls_that_break_a_rule) {
 }
 END_TEST
 
+/* Less room than candidates: the first of them, and not a byte behind. */
+START_TEST(nothing_is_written_behind_the_room) {
+  mla_problem p = matmul();
+  mla_candidate fresh = mla_candidate_init();
+  no_witness();
+  the_witness.devices = 3;
+  the_witness.memory_space = MLA_MEMORY_CUDA;
+  the_witness.answer.supported = 1;
+  selected all = choose(&p, NULL, ROOM);
+  ck_assert_uint_ge(all.count, 4);
+  for (size_t room = 1; room < all.count; room++) {
+    selected s = choose(&p, NULL, room);
+    ck_assert_uint_eq(s.count, room);
+    for (size_t i = 0; i < room; i++) {
+      ck_assert_str_eq(s.choice[i].backend, all.choice[i].backend);
+      ck_assert_int_eq(s.choice[i].device, all.choice[i].device);
+    }
+    for (size_t i = room; i < ROOM; i++)
+      ck_assert_mem_eq(&s.choice[i], &fresh, sizeof fresh);
+  }
+}
+END_TEST
+
 /* The best is kept when there is room for one; structs may be longer. */
 START_TEST(room_and_sizes) {
   struct {
@@ -228,6 +251,7 @@ int main(void) {
   tcase_add_test(tests, devices_with_memory_of_their_own_come_first);
   tcase_add_test(tests, a_no_a_failure_and_a_wish_are_reasons);
   tcase_add_test(tests, calls_that_break_a_rule);
+  tcase_add_test(tests, nothing_is_written_behind_the_room);
   tcase_add_test(tests, room_and_sizes);
   tcase_add_test(tests, ranks);
   suite_add_tcase(suite, tests);
