@@ -26,6 +26,7 @@ enum {
   SM80_KEYS = 32, /* of a stage */
   SM80_P_STRIDE = SM80_KEYS / 8 + 1,
   SM80_SUMS = SM80_KEYS / 8, /* of a row: keys 8i..8i + 7 of every stage */
+  SM80_HALVES = SM80_THREADS * 2 * 16, /* bytes */
   SM80_MOST_DK = 576,
   SM80_MOST_DV = 512
 };
@@ -60,6 +61,7 @@ struct sm80_shape {
 typedef struct sm80_places {
   sm80_chunk *q, *keys, *p;
   float *tops, *keeps, *sums;
+  sm80_four *halves; /* of 64 rows: scores on their way to another warp */
   int stride, stage; /* chunks of a row, of a stage */
 } sm80_places;
 
@@ -77,6 +79,7 @@ MLA_DEV sm80_places sm80_places_of(sm80_chunk *pool, int dk, int stages) {
   s.tops = (float *)(s.p + ROWS * SM80_P_STRIDE);
   s.keeps = s.tops + sm80_shape<ROWS>::GROUPS * ROWS;
   s.sums = s.keeps + ROWS;
+  s.halves = (sm80_four *)(s.sums + SM80_SUMS * ROWS);
   return s;
 }
 
@@ -183,30 +186,101 @@ MLA_DEV void sm80_wait_stages(int stages) {
 /* ---------------------------------------------------------------- computing
  */
 
-/* Of one row tile and a warp's keys; two sums, of even and odd steps: one
-   would wait for itself. */
-template <int DT, int N>
-MLA_DEV void sm80_scores(const sm80_chunk *q, const sm80_chunk *keys,
-                         int stride, int steps, float (&s)[N][4]) {
-  float even[N][4] = {}, odd[N][4] = {};
+/* Steps of 16 columns that the first of two sums takes: an even number. What
+   a score is does not depend on who computes it. */
+#define SM80_HALF(steps) (((steps) / 2 + 1) / 2 * 2)
+
+/* Of one row tile and 8 keys, both halves. */
+template <int DT>
+MLA_DEV void sm80_scores(const sm80_chunk *q, const sm80_chunk *keys, int steps,
+                         float (&s)[1][4]) {
+  const int half = SM80_HALF(steps);
+  float sum[2][4] = {};
   SM80_UNROLL
-  for (int k = 0; k < steps; k += 2) {
-    uint32_t a[2][4], b[N][4];
-    SM80_LOAD4(q + 2 * k, a[0]);
-    SM80_LOAD4(q + 2 * k + 2, a[1]);
+  for (int k = 0; k < half; k += 2) {
     SM80_UNROLL
-    for (int n = 0; n < N; n++) SM80_LOAD4(keys + 8 * n * stride + 2 * k, b[n]);
-    SM80_UNROLL
-    for (int n = 0; n < N; n++) {
-      SM80_MMA(DT, a[0], &b[n][0], even[n]);
-      SM80_MMA(DT, a[1], &b[n][2], odd[n]);
+    for (int h = 0; h < 2; h++) {
+      const int at = 2 * (k + h * half);
+      if (k + h * half >= steps) continue;
+      uint32_t a[2][4], b[4];
+      SM80_LOAD4(q + at, a[0]);
+      SM80_LOAD4(q + at + 2, a[1]);
+      SM80_LOAD4(keys + at, b);
+      SM80_MMA(DT, a[0], &b[0], sum[h]);
+      SM80_MMA(DT, a[1], &b[2], sum[h]);
     }
   }
   SM80_UNROLL
-  for (int n = 0; n < N; n++) {
+  for (int i = 0; i < 4; i++) s[0][i] = sum[0][i] + sum[1][i];
+}
+
+/* Of two row tiles and 16 keys, one half: steps from `first` to `end`. */
+template <int DT>
+MLA_DEV void sm80_half_scores(const sm80_chunk *q, const sm80_chunk *keys,
+                              int stride, int first, int end,
+                              float (&s)[2][2][4]) {
+  SM80_UNROLL
+  for (int i = 0; i < 16; i++) s[i / 8][i / 4 % 2][i % 4] = 0;
+  SM80_UNROLL
+  for (int k = first; k < end; k++) {
+    uint32_t a[2][4], b[4];
+    SM80_LOAD4(q + 2 * k, a[0]);
+    SM80_LOAD4(q + 16 * stride + 2 * k, a[1]);
+    SM80_LOAD4(keys + 2 * k, b);
     SM80_UNROLL
-    for (int i = 0; i < 4; i++) s[n][i] = even[n][i] + odd[n][i];
+    for (int m = 0; m < 2; m++) {
+      SM80_MMA(DT, a[m], &b[0], s[m][0]);
+      SM80_MMA(DT, a[m], &b[2], s[m][1]);
+    }
   }
+}
+
+/* Of two row tiles one is this warp's, the other's sums it gives away. */
+MLA_DEV void sm80_give(sm80_four *others, int own, const float (&s)[2][2][4]) {
+  SM80_UNROLL
+  for (int n = 0; n < 2; n++) {
+    sm80_four v;
+    SM80_UNROLL
+    for (int i = 0; i < 4; i++) v.v[i] = own ? s[0][n][i] : s[1][n][i];
+    others[n * SM80_WARP + MLA_LANE] = v;
+  }
+}
+
+MLA_DEV void sm80_take(const sm80_four *mine, int own,
+                       const float (&s)[2][2][4], float (&score)[2][4]) {
+  SM80_UNROLL
+  for (int n = 0; n < 2; n++) {
+    const sm80_four v = mine[n * SM80_WARP + MLA_LANE];
+    SM80_UNROLL
+    for (int i = 0; i < 4; i++)
+      score[n][i] = (own ? s[1][n][i] : s[0][n][i]) + v.v[i];
+  }
+}
+
+/* Scores of a warp's rows and keys; all warps of the block together. */
+template <int DT>
+MLA_DEV void sm80_score_tile(const sm80_places &s, const sm80_chunk *keys,
+                             int steps, int row0, int key, int scores,
+                             float (&score)[1][4]) {
+  if (scores)
+    sm80_scores<DT>(sm80_a_row(s.q, s.stride, row0, 0),
+                    sm80_b8_row(keys, s.stride, key, 0), steps, score);
+}
+
+template <int DT>
+MLA_DEV void sm80_score_tile(const sm80_places &s, const sm80_chunk *keys,
+                             int steps, int row0, int key, int,
+                             float (&score)[2][4]) {
+  const int own = row0 / 16 % 2, half = SM80_HALF(steps);
+  const sm80_chunk *q = sm80_a_row(s.q, s.stride, row0 / 32 * 32, 0);
+  const sm80_chunk *k = sm80_b_row(keys, s.stride, key, 0);
+  float sum[2][2][4];
+  /* Offsets to both ends, so that the loop's length is known. */
+  sm80_half_scores<DT>(q + own * 2 * half, k + own * 2 * half, s.stride, 0,
+                       own ? steps - half : half, sum);
+  sm80_give(s.halves + 2 * SM80_WARP * (MLA_WAVE_ID ^ 1), own, sum);
+  MLA_BARRIER();
+  sm80_take(s.halves + 2 * SM80_WARP * MLA_WAVE_ID, own, sum, score);
 }
 
 /* Two rows of a lane: row g and row g + 8 of its warp's tile. */
@@ -479,12 +553,9 @@ mla_decode_mma(mla_sm80_decode x) {
     stage = stage + 1 == x.stages ? 0 : stage + 1;
     const int key = 8 * group * shape::KEY_TILES;
     float score[shape::KEY_TILES][4];
-    if (scores) {
-      sm80_scores<DT>(sm80_a_row(s.q, s.stride, row0, 0),
-                      sm80_b8_row(keys, s.stride, key, 0), s.stride,
-                      SM80_CHUNKS(dk) / 2, score);
+    sm80_score_tile<DT>(s, keys, SM80_CHUNKS(dk) / 2, row0, key, scores, score);
+    if (scores)
       sm80_mask(x.scale2, j0 + key, sums, score, s.tops + group * ROWS + row0);
-    }
     MLA_BARRIER();
     if (scores) sm80_softmax<DT, ROWS>(s, row0, group, &sums, score);
     MLA_BARRIER();

@@ -23,7 +23,8 @@ static int sm80_bytes(int rows, int dk, int stages) {
   const int stride = SM80_STRIDE(SM80_CHUNKS(dk));
   const int groups = rows == 64 ? 2 : 4;
   return ((rows + stages * SM80_KEYS) * stride + rows * SM80_P_STRIDE) * 16 +
-         (groups + 1 + SM80_SUMS) * rows * (int)sizeof(float);
+         (groups + 1 + SM80_SUMS) * rows * (int)sizeof(float) +
+         (rows == 64 ? SM80_HALVES : 0);
 }
 
 /* Stages of a block of so many rows; 0: it has no room for two. */
