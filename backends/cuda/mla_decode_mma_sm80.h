@@ -214,15 +214,14 @@ MLA_DEV void sm80_scores(const sm80_chunk *q, const sm80_chunk *keys, int steps,
   for (int i = 0; i < 4; i++) s[0][i] = sum[0][i] + sum[1][i];
 }
 
-/* Of two row tiles and 16 keys, one half: steps from `first` to `end`. */
+/* Of two row tiles and 16 keys, so many steps of 16 columns. */
 template <int DT>
 MLA_DEV void sm80_half_scores(const sm80_chunk *q, const sm80_chunk *keys,
-                              int stride, int first, int end,
-                              float (&s)[2][2][4]) {
+                              int stride, int steps, float (&s)[2][2][4]) {
   SM80_UNROLL
   for (int i = 0; i < 16; i++) s[i / 8][i / 4 % 2][i % 4] = 0;
   SM80_UNROLL
-  for (int k = first; k < end; k++) {
+  for (int k = 0; k < steps; k++) {
     uint32_t a[2][4], b[4];
     SM80_LOAD4(q + 2 * k, a[0]);
     SM80_LOAD4(q + 16 * stride + 2 * k, a[1]);
@@ -275,8 +274,7 @@ MLA_DEV void sm80_score_tile(const sm80_places &s, const sm80_chunk *keys,
   const sm80_chunk *q = sm80_a_row(s.q, s.stride, row0 / 32 * 32, 0);
   const sm80_chunk *k = sm80_b_row(keys, s.stride, key, 0);
   float sum[2][2][4];
-  /* Offsets to both ends, so that the loop's length is known. */
-  sm80_half_scores<DT>(q + own * 2 * half, k + own * 2 * half, s.stride, 0,
+  sm80_half_scores<DT>(q + own * 2 * half, k + own * 2 * half, s.stride,
                        own ? steps - half : half, sum);
   sm80_give(s.halves + 2 * SM80_WARP * (MLA_WAVE_ID ^ 1), own, sum);
   MLA_BARRIER();
