@@ -59,36 +59,28 @@ void mla_cpu_codes_query(mla_cpu_codes *x, int panel, int lane,
 
 /* ------------------------------------------------------------------- keys */
 
-static const unsigned char *find(const mla_cpu_entries *entries, int64_t block,
-                                 int64_t offset, int64_t kv_head,
-                                 float *scale) {
-  const unsigned char *row =
-      mla_cache_find(entries->cache, &entries->layout, block, offset, kv_head)
-          .row;
-  memcpy(scale, row + entries->layout.scale_at, sizeof *scale);
-  return row;
+static float scale_of_entry(const mla_cache_layout *layout, const void *entry) {
+  float scale;
+  memcpy(&scale, (const unsigned char *)entry + layout->scale_at, sizeof scale);
+  return scale;
 }
 
 void mla_cpu_codes_key(mla_cpu_codes *x, const mla_cpu_table *table,
-                       const mla_cpu_entries *entries, int64_t block,
-                       int64_t offset, int64_t kv_head, int64_t j) {
-  int64_t width = entries->layout.width;
+                       const mla_cache_layout *layout, const void *entry,
+                       int64_t j) {
   int16_t *key = x->keys + j * x->ld;
-  float scale;
-  table->widen_codes(key, find(entries, block, offset, kv_head, &scale), width);
-  if (width % 2) key[width] = 0;
+  float scale = scale_of_entry(layout, entry);
+  table->widen_codes(key, entry, layout->width);
+  if (layout->width % 2) key[layout->width] = 0;
   /* Times an infinite scale some products are infinite and some NaN (0 times
      it); their sum, which is formed before the scale, would not be. */
   x->key_scale[j] = scale * 0.0f == 0.0f ? scale : scale * 0.0f;
 }
 
 void mla_cpu_codes_value(const mla_cpu_table *table,
-                         const mla_cpu_entries *entries, int64_t block,
-                         int64_t offset, int64_t kv_head, int64_t width,
-                         float *to) {
-  float scale;
-  const unsigned char *row = find(entries, block, offset, kv_head, &scale);
-  table->scale_codes(to, row, width, scale);
+                         const mla_cache_layout *layout, const void *entry,
+                         int64_t width, float *to) {
+  table->scale_codes(to, entry, width, scale_of_entry(layout, entry));
 }
 
 void mla_cpu_codes_scores(const mla_cpu_codes *x, const mla_cpu_table *table,

@@ -8,7 +8,7 @@
 #ifndef MLA_CPU_CODES_H
 #define MLA_CPU_CODES_H
 
-#include "cpu_entry.h"
+#include "cache_layout.h"
 #include "cpu_internal.h"
 
 /* What one thread works in, beside an mla_cpu_tile. */
@@ -31,12 +31,11 @@ void mla_cpu_codes_query(mla_cpu_codes *codes, int panel, int lane,
 
 /* Key j of the block from its entry, and a value, times its scale. */
 void mla_cpu_codes_key(mla_cpu_codes *codes, const mla_cpu_table *table,
-                       const mla_cpu_entries *entries, int64_t block,
-                       int64_t offset, int64_t kv_head, int64_t j);
+                       const mla_cache_layout *layout, const void *entry,
+                       int64_t j);
 void mla_cpu_codes_value(const mla_cpu_table *table,
-                         const mla_cpu_entries *entries, int64_t block,
-                         int64_t offset, int64_t kv_head, int64_t width,
-                         float *to);
+                         const mla_cache_layout *layout, const void *entry,
+                         int64_t width, float *to);
 
 /* scores[n][LANES] of keys from `first` on with one panel; half: its first
    eight lanes. */

@@ -10,7 +10,8 @@
 /*
  * Bytes that a call must write before it writes them past the caches: more than
  * would still lie there when they are read. A step of decode stays below, a
- * long prompt's entries do not.
+ * long prompt's entries do not. What is read of more than these has to come
+ * from memory.
  */
 #define MLA_CPU_FAR ((int64_t)16 << 20)
 

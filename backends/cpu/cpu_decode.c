@@ -6,12 +6,15 @@
 
 #include "cpu_attend.h"
 #include "cpu_codes.h"
+#include "cpu_convert.h"
 #include "cpu_entry.h"
+#include "cpu_pages.h"
 #include "cpu_parallel.h"
 #include "cpu_rows.h"
 #include "cpu_schedule.h"
 #include "cpu_sparse.h"
 #include "cpu_tiles.h"
+#include "dtype.h"
 #include "tensor.h"
 
 #define LANES MLA_CPU_LANES
@@ -36,6 +39,7 @@ typedef struct decode {
   const mla_tensor *q, *cache, *v_cache, *table, *seq_lens, *starts, *sink,
       *out, *lse;
   mla_cpu_entries k_entries, v_entries; /* where entries have scales */
+  int far; /* few rows: are keys worth hints (cpu_convert.h)? */
   mla_cpu_schedule schedule;
   unsigned char *scratch;
   uint64_t scratch_bytes;
@@ -246,107 +250,92 @@ static void write_rows(const decode *d, const mla_cpu_unit *u, int panel,
 
 /* ------------------------------------------------------------------- keys */
 
-/* Row of a cache: [block][entry][...] or, per kv head, [block][entry][g]. */
-static int64_t entry_at(const mla_tensor *cache, int64_t block, int64_t entry,
-                        int64_t kv_head) {
-  return cache->rank == 4 ? mla_at4(cache, block, entry, kv_head, 0)
-                          : mla_at3(cache, block, entry, 0);
-}
-
-/* Keys of one unit's request, and where a cache holds one of them. */
-typedef struct key_range {
+/* Keys of one unit's request, and where the cache holds them. */
+typedef struct key_list {
   const decode *d;
   const mla_cpu_unit *u;
   int64_t first;
   int n;
-} key_range;
+  const void *k[MLA_CPU_TILE_BLOCK], *v[MLA_CPU_TILE_BLOCK];
+} key_list;
 
-static int32_t block_of(const key_range *r, int64_t key) {
-  const mla_tensor *table = r->d->table;
-  return ((const int32_t *)table->data)[mla_at1(table, r->u->request) +
-                                        key / r->d->c->problem.block_size];
+static const int32_t *blocks_of(const decode *d, const mla_cpu_unit *u) {
+  return (const int32_t *)d->table->data + mla_at1(d->table, u->request);
 }
 
-static void load_scaled(const key_range *r, const mla_cpu_entries *entries,
+/* Lists up to `most` keys from `first` on. */
+static void list_keys(key_list *l, int64_t first, int64_t last, int most) {
+  const decode *d = l->d;
+  const int32_t *blocks = blocks_of(d, l->u);
+  l->first = first;
+  l->n = (int)mla_cpu_max(mla_cpu_min(most, last - first), 0);
+  if (d->k_entries.layout.side_bytes) return; /* found one by one */
+  mla_cpu_pages_list(d->cache, blocks, l->u->kv_head, first, l->n, l->k);
+  if (d->v_cache)
+    mla_cpu_pages_list(d->v_cache, blocks, l->u->kv_head, first, l->n, l->v);
+  else
+    memcpy(l->v, l->k, (size_t)l->n * sizeof l->k[0]);
+}
+
+static void load_scaled(const key_list *l, const mla_cpu_entries *entries,
                         int64_t j, float *to) {
-  int64_t key = r->first + j, size = r->d->c->problem.block_size;
-  mla_cpu_entry_load(entries, block_of(r, key), key % size, r->u->kv_head, 0,
-                     entries->layout.width, to);
+  int64_t key = l->first + j, size = l->d->c->problem.block_size;
+  mla_cpu_entry_load(entries, blocks_of(l->d, l->u)[key / size], key % size,
+                     l->u->kv_head, 0, entries->layout.width, to);
 }
 
-static void gather_codes(const key_range *r, scratch *s) {
-  const decode *d = r->d;
-  const mla_cpu_entries *values = d->v_cache ? &d->v_entries : &d->k_entries;
-  int64_t size = d->c->problem.block_size, kv_head = r->u->kv_head;
-  for (int64_t j = 0; j < r->n; j++) {
-    int64_t key = r->first + j, block = block_of(r, key);
-    mla_cpu_codes_key(&s->codes, &d->c->table, &d->k_entries, block, key % size,
-                      kv_head, j);
-    mla_cpu_codes_value(&d->c->table, values, block, key % size, kv_head,
-                        s->tile.v_dim, s->v + j * s->v_ld);
+static void gather_codes(const key_list *l, scratch *s) {
+  const decode *d = l->d;
+  const mla_cache_layout *k = &d->k_entries.layout;
+  const mla_cache_layout *v = d->v_cache ? &d->v_entries.layout : k;
+  for (int j = 0; j < l->n; j++) {
+    mla_cpu_codes_key(&s->codes, &d->c->table, k, l->k[j], j);
+    mla_cpu_codes_value(&d->c->table, v, l->v[j], s->tile.v_dim,
+                        s->v + j * s->v_ld);
   }
 }
 
-static void gather_scaled(const key_range *r, scratch *s) {
-  for (int j = 0; j < r->n; j++) {
-    load_scaled(r, &r->d->k_entries, j, s->k + j * s->k_ld);
-    if (r->d->v_cache) load_scaled(r, &r->d->v_entries, j, s->v + j * s->v_ld);
+static void gather_scaled(const key_list *l, scratch *s) {
+  for (int j = 0; j < l->n; j++) {
+    load_scaled(l, &l->d->k_entries, j, s->k + j * s->k_ld);
+    if (l->d->v_cache) load_scaled(l, &l->d->v_entries, j, s->v + j * s->v_ld);
   }
 }
 
-static const void *key_at(const key_range *r, const mla_tensor *cache,
-                          int64_t j) {
-  const mla_cpu_unit *u = r->u;
-  int64_t key = r->first + j, size = r->d->c->problem.block_size;
-  const int32_t *blocks =
-      (const int32_t *)r->d->table->data + mla_at1(r->d->table, u->request);
-  return mla_cpu_at(
-      cache->data, mla_cpu_type_of(cache->dtype),
-      entry_at(cache, blocks[key / size], key % size, u->kv_head));
-}
-
-static void gather(const key_range *r, scratch *s) {
-  const decode *d = r->d;
+static void gather(const key_list *l, scratch *s) {
+  const decode *d = l->d;
   if (s->codes.q) {
-    gather_codes(r, s);
+    gather_codes(l, s);
     return;
   }
   if (d->k_entries.layout.quantised) {
-    gather_scaled(r, s);
+    gather_scaled(l, s);
     return;
   }
   mla_cpu_load_fn *load = d->c->table.load[mla_cpu_type_of(d->cache->dtype)];
-  for (int j = 0; j < r->n; j++) {
-    load(s->k + j * s->k_ld, key_at(r, d->cache, j), s->tile.width);
-    if (d->v_cache)
-      load(s->v + j * s->v_ld, key_at(r, d->v_cache, j), s->tile.v_dim);
+  for (int j = 0; j < l->n; j++) {
+    load(s->k + j * s->k_ld, l->k[j], s->tile.width);
+    if (d->v_cache) load(s->v + j * s->v_ld, l->v[j], s->tile.v_dim);
   }
 }
 
-static void fetch_codes(const key_range *r, int part, int parts) {
-  const decode *d = r->d;
-  const mla_cache_layout *k = &d->k_entries.layout, *v = &d->v_entries.layout;
-  int64_t size = d->c->problem.block_size, kv_head = r->u->kv_head;
-  for (int j = r->n * part / parts; j < r->n * (part + 1) / parts; j++) {
-    int64_t key = r->first + j, block = block_of(r, key), at = key % size;
-    d->c->table.fetch(mla_cache_find(d->cache, k, block, at, kv_head).row,
-                      k->row_bytes);
-    if (d->v_cache)
-      d->c->table.fetch(mla_cache_find(d->v_cache, v, block, at, kv_head).row,
-                        v->row_bytes);
-  }
+static int64_t entry_bytes(const mla_tensor *cache,
+                           const mla_cache_layout *layout) {
+  return layout->row_bytes * (mla_dtype_bits(cache->dtype) / 8);
 }
 
+/* Where entries with scales are widened one number at a time, that is what
+   takes long, not memory. */
 static void fetch_keys(const void *state, int part, int parts) {
-  const key_range *r = state;
-  const decode *d = r->d;
-  if (mla_cpu_decode_by_codes(d->c)) fetch_codes(r, part, parts);
-  if (d->k_entries.layout.quantised) return; /* arithmetic, not memory */
-  int64_t size = mla_cpu_type_bytes(mla_cpu_type_of(d->cache->dtype));
-  for (int j = r->n * part / parts; j < r->n * (part + 1) / parts; j++) {
-    d->c->table.fetch(key_at(r, d->cache, j), d->c->problem.head_dim * size);
-    if (d->v_cache)
-      d->c->table.fetch(key_at(r, d->v_cache, j), d->c->problem.v_dim * size);
+  const key_list *l = state;
+  const decode *d = l->d;
+  const mla_cpu_context *c = d->c;
+  if (d->k_entries.layout.quantised && !mla_cpu_decode_by_codes(c)) return;
+  int64_t key = entry_bytes(d->cache, &d->k_entries.layout), value = 0;
+  if (d->v_cache) value = entry_bytes(d->v_cache, &d->v_entries.layout);
+  for (int j = l->n * part / parts; j < l->n * (part + 1) / parts; j++) {
+    c->table.fetch(l->k[j], key);
+    if (d->v_cache) c->table.fetch(l->v[j], value);
   }
 }
 
@@ -361,27 +350,55 @@ static int lies_ready(const decode *d) {
          t->stride[1] % (8 * 16) != 0;
 }
 
+/* Two lists that take turns: keys in hand, and those that come next. */
+typedef struct key_lists {
+  key_list list[2], *now, *next;
+  int64_t last;
+  int most;
+} key_lists;
+
+static void start_keys(key_lists *l, const decode *d, const mla_cpu_unit *u,
+                       int64_t first, int64_t last, int most) {
+  for (int i = 0; i < 2; i++) {
+    l->list[i].d = d;
+    l->list[i].u = u;
+  }
+  l->now = &l->list[0];
+  l->next = &l->list[1];
+  l->last = last;
+  l->most = most;
+  list_keys(l->now, first, last, most);
+  list_keys(l->next, first + l->now->n, last, most);
+}
+
+/* Now the next ones; nothing is left once n is 0. */
+static void turn_keys(key_lists *l) {
+  key_list *done = l->now;
+  l->now = l->next;
+  l->next = done;
+  list_keys(done, l->now->first + l->now->n, l->last, l->most);
+}
+
 /* As below, for a matrix unit: keys as they are, in larger blocks. */
 static void attend_key_tiles(const decode *d, const mla_cpu_unit *u,
                              int64_t first, int64_t last, scratch *s) {
   int64_t width = d->c->problem.head_dim;
   mla_cpu_tile_block b;
-  key_range now = {d, u, 0, 0}, next = {d, u, 0, 0};
+  key_lists keys;
   memset(&b, 0, sizeof b);
   b.v = s->tiles.keys;
   b.v_ld = s->tiles.ld;
   b.fresh = 1;
   b.ahead = fetch_keys;
-  b.ahead_state = &next;
-  for (; first < last; first += MLA_CPU_TILE_BLOCK, b.fresh = 0) {
-    now.first = b.first = first;
-    now.n = b.n = (int)mla_cpu_min(MLA_CPU_TILE_BLOCK, last - first);
-    next.first = first + b.n;
-    next.n = (int)mla_cpu_min(MLA_CPU_TILE_BLOCK, last - next.first);
-    for (int j = 0; j < now.n; j++)
-      memcpy(s->tiles.keys + j * s->tiles.ld, key_at(&now, d->cache, j),
+  start_keys(&keys, d, u, first, last, MLA_CPU_TILE_BLOCK);
+  for (; keys.now->n > 0; turn_keys(&keys), b.fresh = 0) {
+    b.first = keys.now->first;
+    b.n = keys.now->n;
+    b.ahead_state = keys.next;
+    for (int j = 0; j < b.n; j++)
+      memcpy(s->tiles.keys + j * s->tiles.ld, keys.now->k[j],
              (size_t)width * sizeof(uint16_t));
-    mla_cpu_tiles_pad(&s->tiles, now.n, width);
+    mla_cpu_tiles_pad(&s->tiles, b.n, width);
     mla_cpu_tiles_attend(&d->c->table, &s->tile, &s->tiles, &b);
   }
 }
@@ -390,18 +407,15 @@ static void attend_key_tiles(const decode *d, const mla_cpu_unit *u,
 static void attend_key_rows(const decode *d, const mla_cpu_unit *u,
                             int64_t first, int64_t last, scratch *s) {
   mla_cpu_rows_block b;
-  key_range now = {d, u, 0, 0}, next = {d, u, 0, 0};
-  b.ahead = fetch_keys;
-  b.ahead_state = &next;
-  for (; first < last; first += MLA_CPU_BLOCK) {
-    now.first = b.first = first;
-    now.n = b.n = (int)mla_cpu_min(MLA_CPU_BLOCK, last - first);
-    next.first = first + b.n;
-    next.n = (int)mla_cpu_min(MLA_CPU_BLOCK, last - next.first);
-    for (int j = 0; j < b.n; j++) {
-      b.k[j] = key_at(&now, d->cache, j);
-      b.v[j] = d->v_cache ? key_at(&now, d->v_cache, j) : b.k[j];
-    }
+  key_lists keys;
+  b.ahead = d->far ? fetch_keys : NULL;
+  start_keys(&keys, d, u, first, last, MLA_CPU_BLOCK);
+  for (; keys.now->n > 0; turn_keys(&keys)) {
+    b.first = keys.now->first;
+    b.n = keys.now->n;
+    b.k = keys.now->k;
+    b.v = keys.now->v;
+    b.ahead_state = keys.next;
     mla_cpu_rows_attend(&d->c->table, &s->tile, &s->few, &b);
   }
 }
@@ -410,7 +424,7 @@ static void attend_key_rows(const decode *d, const mla_cpu_unit *u,
 static void attend_keys(const decode *d, const mla_cpu_unit *u, int64_t first,
                         int64_t last, scratch *s) {
   mla_cpu_block b;
-  key_range now = {d, u, 0, 0}, next = {d, u, 0, 0};
+  key_lists keys;
   int ready = lies_ready(d);
   memset(&b, 0, sizeof b);
   b.k = s->k;
@@ -418,16 +432,15 @@ static void attend_keys(const decode *d, const mla_cpu_unit *u, int64_t first,
   b.v = s->v;
   b.v_ld = ready ? b.k_ld : s->v_ld;
   b.ahead = fetch_keys;
-  b.ahead_state = &next;
-  for (; first < last; first += MLA_CPU_BLOCK) {
-    now.first = b.first = first;
-    now.n = b.n = (int)mla_cpu_min(MLA_CPU_BLOCK, last - first);
-    next.first = first + b.n;
-    next.n = (int)mla_cpu_min(MLA_CPU_BLOCK, last - next.first);
+  start_keys(&keys, d, u, first, last, MLA_CPU_BLOCK);
+  for (; keys.now->n > 0; turn_keys(&keys)) {
+    b.first = keys.now->first;
+    b.n = keys.now->n;
+    b.ahead_state = keys.next;
     if (ready) /* splits begin at whole blocks */
-      b.k = b.v = key_at(&now, d->cache, 0);
+      b.k = b.v = keys.now->k[0];
     else
-      gather(&now, s);
+      gather(keys.now, s);
     mla_cpu_attend_block(&d->c->table, &s->tile, &b);
   }
 }
@@ -440,9 +453,14 @@ static void attend_split(const decode *d, const mla_cpu_unit *u, int64_t k,
   /* The last row of a tile sees farthest. */
   int64_t end = s->tile.limit[s->tile.panels * LANES - 1];
   s->tile.parts = parts;
-  for (int p = 0; p < s->tile.panels; p++)
-    mla_cpu_part_clear(
-        mla_cpu_part_at(parts + p * mla_cpu_part_floats(v_dim), v_dim), v_dim);
+  for (int p = 0; p < s->tile.panels; p++) {
+    mla_cpu_part part =
+        mla_cpu_part_at(parts + p * mla_cpu_part_floats(v_dim), v_dim);
+    if (s->few.q)
+      mla_cpu_rows_clear(part, v_dim, s->few.rows - p * LANES);
+    else
+      mla_cpu_part_clear(part, v_dim);
+  }
   end = mla_cpu_min((k + 1) * keys, end);
   if (s->tiles.queries)
     attend_key_tiles(d, u, k * keys, end, s);
@@ -547,6 +565,16 @@ static void fold_task(void *state, int64_t index, int thread) {
   write_rows(d, u, panel, whole, first, count, s.line);
 }
 
+/* What all requests read of the caches. One row's products with a key take
+   little longer than the hints for it, which near memory does not need. */
+static int is_far(const decode *d) {
+  int64_t keys = 0, bytes = entry_bytes(d->cache, &d->k_entries.layout);
+  const int32_t *seq_lens = d->seq_lens->data;
+  if (d->v_cache) bytes += entry_bytes(d->v_cache, &d->v_entries.layout);
+  for (int64_t b = 0; b < d->seq_lens->shape[0]; b++) keys += seq_lens[b];
+  return keys * bytes > MLA_CPU_FAR;
+}
+
 static void decode_run(const mla_cpu_context *c, const mla_args *args,
                        void *workspace) {
   if (c->problem.flags & MLA_SPARSE) {
@@ -571,6 +599,7 @@ static void decode_run(const mla_cpu_context *c, const mla_args *args,
   d.k_entries = mla_cpu_entries_of(c, args, MLA_T_CACHE, compute);
   if (d.v_cache)
     d.v_entries = mla_cpu_entries_of(c, args, MLA_T_V_CACHE, compute);
+  d.far = is_far(&d);
   decode_take(&arena, &d);
   mla_cpu_schedule_make(&d.schedule, c, d.seq_lens->shape[0], d.seq_lens->data,
                         d.starts->data);

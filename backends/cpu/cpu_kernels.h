@@ -103,10 +103,12 @@ typedef void mla_cpu_dots_fn(int64_t n, int64_t k, const void *const *keys,
                              float *const *scores);
 
 /* acc[row][c] = beta[row] * acc[row][c] + sum over j of weights[row][j] x
-   value j, each sum one chain started at 0. */
-typedef void mla_cpu_mix_fn(int64_t v_dim, int64_t n, const void *const *values,
-                            int rows, const float *const *weights,
-                            const float *beta, float *const *acc);
+   value j, each sum one chain started at 0; columns first <= c < end, first a
+   multiple of 16. */
+typedef void mla_cpu_mix_fn(int64_t first, int64_t end, int64_t n,
+                            const void *const *values, int rows,
+                            const float *const *weights, const float *beta,
+                            float *const *acc);
 
 /* As softmax, for one row of n scores in a room of MLA_CPU_BLOCK; returns
    beta. */

@@ -27,12 +27,15 @@ void mla_cpu_rows_take(mla_cpu_arena *arena, mla_cpu_rows *rows, int panels,
 void mla_cpu_rows_query(mla_cpu_rows *rows, int64_t i, const float *line,
                         int64_t width, float scale);
 
+/* A part of the first `rows` rows: m, l of all lanes, acc of those alone. */
+void mla_cpu_rows_clear(mla_cpu_part part, int64_t v_dim, int64_t rows);
+
 /* Up to MLA_CPU_BLOCK keys and values, of one request. */
 typedef struct mla_cpu_rows_block {
-  const void *k[MLA_CPU_BLOCK], *v[MLA_CPU_BLOCK];
+  const void *const *k, *const *v;
   int64_t first; /* position of the first key */
   int n;
-  mla_cpu_ahead_fn *ahead;
+  mla_cpu_ahead_fn *ahead; /* NULL: nothing to fetch */
   const void *ahead_state;
 } mla_cpu_rows_block;
 

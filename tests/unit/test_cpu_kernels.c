@@ -394,6 +394,117 @@ START_TEST(rows_are_blended) {
 }
 END_TEST
 
+/* -------------------------------------------------------------- few rows */
+
+enum { few_k = 150, few_n = 31, few_rows = 4 };
+
+/* Keys of a type, queries and weights; what kernels make of them. */
+typedef struct few {
+  int type;
+  float wide[few_n][few_k]; /* keys as f32, columns in the kernels' order */
+  uint16_t code[few_n][few_k];
+  const void *key[few_n];
+  _Alignas(32) float q[few_rows][160];
+  float weight[few_rows][few_n], beta[few_rows];
+  float scores[few_rows][64], acc[few_rows][160];
+} few;
+
+static few *few_of(const mla_cpu_table *t, int type) {
+  few *x = aligned_alloc(64, (sizeof *x + 63) / 64 * 64);
+  ck_assert_ptr_nonnull(x);
+  memset(x, 0, sizeof *x);
+  x->type = type;
+  fill(x->wide[0], few_n * few_k, "keys");
+  fill(x->q[0], few_rows * 160, "queries");
+  fill(x->weight[0], few_rows * few_n, "weights");
+  fill(x->beta, few_rows, "beta");
+  for (int j = 0; j < few_n; j++) {
+    x->key[j] = x->wide[j];
+    if (type == MLA_CPU_F32) continue;
+    x->key[j] = x->code[j];
+    t->store[type](x->code[j], x->wide[j], few_k);
+    t->load[type](x->wide[j], x->code[j], few_k);
+    if (type != MLA_CPU_BF16) continue;
+    float even_first[16];
+    for (int c = 0; c + 16 <= few_k; c += 16) {
+      for (int i = 0; i < 16; i++)
+        even_first[i] = x->wide[j][c + i % 8 * 2 + i / 8];
+      memcpy(x->wide[j] + c, even_first, sizeof even_first);
+    }
+  }
+  return x;
+}
+
+/* Rows `at` and on, keys and columns in shares; acc starts as the queries. */
+static void run_few(const mla_cpu_table *t, few *x, int at, int rows, int keys,
+                    int columns) {
+  const float *q[few_rows], *w[few_rows];
+  float *s[few_rows], *acc[few_rows];
+  for (int i = 0; i < rows; i++) {
+    q[i] = x->q[at + i];
+    w[i] = x->weight[at + i];
+    acc[i] = x->acc[at + i];
+    memcpy(acc[i], q[i], sizeof x->acc[0]);
+  }
+  for (int j = 0; j < few_n; j += keys) {
+    for (int i = 0; i < rows; i++) s[i] = x->scores[at + i] + j;
+    t->dots[x->type](few_n - j < keys ? few_n - j : keys, few_k, x->key + j,
+                     rows, q, s);
+  }
+  for (int c = 0; c < few_k; c += columns)
+    t->mix[x->type](c, few_k - c < columns ? few_k : c + columns, few_n, x->key,
+                    rows, w, x->beta + at, acc);
+}
+
+static void check_few(const few *x, int i) {
+  for (int j = 0; j < few_n; j++) {
+    double want = 0, size = 0;
+    for (int c = 0; c < few_k; c++) {
+      double term = (double)x->wide[j][c] * (double)x->q[i][c];
+      want += term;
+      size += fabs(term);
+    }
+    REQUIRE(fabs((double)x->scores[i][j] - want) <= 0x1p-24 * 30.0 * size,
+            "row %d, key %d", i, j);
+  }
+  for (int c = 0; c < few_k; c++) {
+    double want = (double)x->beta[i] * (double)x->q[i][c], size = fabs(want);
+    for (int j = 0; j < few_n; j++) {
+      double term = (double)x->weight[i][j] * (double)x->wide[j][c];
+      want += term;
+      size += fabs(term);
+    }
+    REQUIRE(fabs((double)x->acc[i][c] - want) <= 0x1p-24 * 36.0 * size,
+            "row %d, column %d", i, c);
+  }
+}
+
+/* The sums, and that a row's bits depend neither on how many rows there are
+   nor on the shares in which keys and columns come. */
+START_TEST(few_rows_are_alike) {
+  const mla_cpu_table *t = table_of(_i);
+  for (int type = 0; t && type < MLA_CPU_TYPES; type++) {
+    if (!t->dots[type]) continue;
+    few *x = few_of(t, type), *y = few_of(t, type);
+    run_few(t, x, 0, 4, few_n, few_k);
+    for (int i = 0; i < few_rows; i++) check_few(x, i);
+    static const int shares[][2] = {{few_n, few_k}, {12, 64}, {5, 16}};
+    for (int s = 0; s < 3; s++)
+      for (int rows = 1; rows <= 4; rows *= 2) {
+        for (int at = 0; at < few_rows; at += rows)
+          run_few(t, y, at, rows, shares[s][0], shares[s][1]);
+        REQUIRE(memcmp(x->scores, y->scores, sizeof x->scores) == 0,
+                "type %d, %d rows, share %d: scores", type, rows, s);
+        for (int i = 0; i < few_rows; i++)
+          REQUIRE(memcmp(x->acc[i], y->acc[i], few_k * sizeof(float)) == 0,
+                  "type %d, %d rows, share %d: values", type, rows, s);
+      }
+    free(x);
+    free(y);
+  }
+}
+END_TEST
+
 /* ------------------------------------------------------------- int8 codes */
 
 /* Every code, at every remainder. */
@@ -599,6 +710,7 @@ int main(void) {
   tcase_add_loop_test(t, softmax_corners, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, fold_corners, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, soft_cap, 0, MLA_CPU_ISA_COUNT);
+  tcase_add_loop_test(t, few_rows_are_alike, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, codes_are_widened, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, codes_are_multiplied, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, tiles_are_filled, 0, MLA_CPU_ISA_COUNT);

@@ -7,24 +7,26 @@
  *   static inline float one(const void *row, int64_t i)
  *   DOTS, MIX: the names of the two kernels.
  *
- * Eight sums are kept in registers whatever the number of rows, and each is
+ * Eight sums in registers or twelve, whatever the number of rows, and each is
  * added up in the same order: a row's bits do not depend on how many there are.
+ * A multiply-add takes four cycles and two start in each, so that eight sums
+ * leave no slack where conversions come between.
  */
-/* The eight numbers of each of eight registers added up. */
-static inline __m256 sum_8(const __m256 s[8]) {
+enum { few_sums = 8, most_sums = 12 };
+
+/* The eight numbers of each of four registers added up. */
+static inline __m128 sum_4(const __m256 *s) {
   __m256 a =
       _mm256_hadd_ps(_mm256_hadd_ps(s[0], s[1]), _mm256_hadd_ps(s[2], s[3]));
-  __m256 b =
-      _mm256_hadd_ps(_mm256_hadd_ps(s[4], s[5]), _mm256_hadd_ps(s[6], s[7]));
-  return _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20),
-                       _mm256_permute2f128_ps(a, b, 0x31));
+  return _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
 }
 
-/* sum[i * keys + j]: row i of q times key j; rows * keys is 8. */
-static inline void dots_8(int64_t k, const void *const *key, int keys,
-                          const float *const *q, int rows, float *sum) {
-  __m256 s[8];
-  for (int i = 0; i < 8; i++) s[i] = _mm256_setzero_ps();
+/* sum[i * keys + j]: row i of q times key j; rows * keys is few_sums or
+   most_sums. */
+static inline void dots_some(int64_t k, const void *const *key, int keys,
+                             const float *const *q, int rows, float *sum) {
+  __m256 s[most_sums];
+  for (int i = 0; i < keys * rows; i++) s[i] = _mm256_setzero_ps();
   for (int64_t c = 0; c + 16 <= k; c += 16)
     for (int j = 0; j < keys; j++) {
       __m256 a, b;
@@ -35,24 +37,36 @@ static inline void dots_8(int64_t k, const void *const *key, int keys,
         *to = _mm256_fmadd_ps(b, _mm256_load_ps(q[i] + c + 8), *to);
       }
     }
-  _mm256_storeu_ps(sum, sum_8(s));
+  _mm_storeu_ps(sum, sum_4(s));
+  _mm_storeu_ps(sum + 4, sum_4(s + 4));
+  if (keys * rows == most_sums) _mm_storeu_ps(sum + 8, sum_4(s + 8));
   for (int64_t c = k / 16 * 16; c < k; c++)
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < keys * rows; i++)
       sum[i] += one(key[i % keys], c) * q[i / keys][c];
+}
+
+static inline void put_sums(const float *sum, int keys, int rows, int64_t count,
+                            int64_t j, float *const *scores) {
+  for (int i = 0; i < rows; i++)
+    for (int x = 0; x < keys && x < count; x++)
+      scores[i][j + x] = sum[i * keys + x];
 }
 
 static inline void dots_rows(int64_t n, int64_t k, const void *const *key,
                              const float *const *q, float *const *scores,
                              int rows) {
-  int keys = 8 / rows;
-  for (int64_t j = 0; j < n; j += keys) {
-    const void *here[8];
-    float sum[8];
+  int keys = few_sums / rows, more = rows == 2 ? keys : most_sums / rows;
+  float sum[most_sums];
+  int64_t j = 0;
+  for (; j + more <= n; j += more) {
+    dots_some(k, key + j, more, q, rows, sum);
+    put_sums(sum, more, rows, more, j, scores);
+  }
+  for (; j < n; j += keys) {
+    const void *here[few_sums];
     for (int x = 0; x < keys; x++) here[x] = key[j + x < n ? j + x : n - 1];
-    dots_8(k, here, keys, q, rows, sum);
-    for (int i = 0; i < rows; i++)
-      for (int x = 0; x < keys && j + x < n; x++)
-        scores[i][j + x] = sum[i * keys + x];
+    dots_some(k, here, keys, q, rows, sum);
+    put_sums(sum, keys, rows, n - j, j, scores);
   }
 }
 
@@ -92,16 +106,15 @@ static inline void mix_8(int64_t n, const void *const *value, int64_t c,
     }
 }
 
-static inline void mix_rows(int64_t v_dim, int64_t n, const void *const *value,
-                            const float *const *w, const float *beta,
-                            float *const *acc, int rows) {
-  int64_t c = 0;
+static inline void mix_rows(int64_t c, int64_t end, int64_t n,
+                            const void *const *value, const float *const *w,
+                            const float *beta, float *const *acc, int rows) {
   int groups = 4 / rows;
-  for (; c + 16 * groups <= v_dim; c += 16 * groups)
+  for (; c + 16 * groups <= end; c += 16 * groups)
     mix_8(n, value, c, groups, w, beta, acc, rows);
-  for (; groups > 1 && c + 16 <= v_dim; c += 16)
+  for (; groups > 1 && c + 16 <= end; c += 16)
     mix_8(n, value, c, 1, w, beta, acc, rows);
-  for (; c < v_dim; c++)
+  for (; c < end; c++)
     for (int i = 0; i < rows; i++) {
       float s = 0.0f;
       for (int64_t j = 0; j < n; j++) s += w[i][j] * one(value[j], c);
@@ -109,12 +122,13 @@ static inline void mix_rows(int64_t v_dim, int64_t n, const void *const *value,
     }
 }
 
-void MIX(int64_t v_dim, int64_t n, const void *const *values, int rows,
-         const float *const *weights, const float *beta, float *const *acc) {
+void MIX(int64_t first, int64_t end, int64_t n, const void *const *values,
+         int rows, const float *const *weights, const float *beta,
+         float *const *acc) {
   if (rows == 4)
-    mix_rows(v_dim, n, values, weights, beta, acc, 4);
+    mix_rows(first, end, n, values, weights, beta, acc, 4);
   else if (rows == 2)
-    mix_rows(v_dim, n, values, weights, beta, acc, 2);
+    mix_rows(first, end, n, values, weights, beta, acc, 2);
   else
-    mix_rows(v_dim, n, values, weights, beta, acc, 1);
+    mix_rows(first, end, n, values, weights, beta, acc, 1);
 }
