@@ -40,10 +40,11 @@ static double underflow(double terms, const mla_roundoffs *u) {
   return (LAMBDA * mla_sqrt(terms) + terms / 8) * u->acc * F32_NORMAL;
 }
 
-/* Subnormal P in f16: rounded to multiples of 2^-24, or flushed. */
-static double f16_range(const mla_roundoffs *u) {
-  if (!u->p_is_f16) return 0;
-  return u->flushes ? 0x1p-14 : 0x1p-25;
+/* Subnormal P: rounded to a multiple of its least number (in f16 2^-24, in
+   bf16 and f32 by their bits below 2^-126), or flushed. */
+static double p_range(const mla_roundoffs *u) {
+  double normal = u->p_is_f16 ? 0x1p-14 : F32_NORMAL;
+  return u->flushes ? normal : u->p * normal;
 }
 
 static double wide(const mla_row_sink *rows, int which, int64_t at) {
@@ -69,7 +70,7 @@ static double out_element(const mla_row_sink *rows, const mla_row_terms *t,
   x += 2 * u->acc * root_n * (wide(rows, MLA_WIDE_M, at) + out);
   x += LAMBDA * u->acc * (t->rise * a + t->sink * out) + sunk(rows, t, at, u);
   x += (u->p + mla_unit_roundoff(dtype) + 4 * u->acc) * out + eta(dtype, u);
-  x += f16_range(u) * wide(rows, MLA_WIDE_G, at) + underflow(t->n, u);
+  x += p_range(u) * wide(rows, MLA_WIDE_G, at) + underflow(t->n, u);
   if (u->flushes) x += wide(rows, MLA_WIDE_Z, at);
   if (!prefill) return x;
   double r1 = wide(rows, MLA_WIDE_R1, at) + out * t->keep * t->r1;

@@ -92,9 +92,9 @@ class Row:
             x += u.acc / ROUNDOFF["f32"] * NORMAL * m / self.keep
         x += (u.p + ROUNDOFF[dtype] + 4 * u.acc) * out + ETA[dtype]
         x += underflow(self.n, u)
-        if u.p == ROUNDOFF["f16"]:
-            light = abs(v[self.e < 2.0**-14]).sum(0)
-            x += 2.0**-25 * self.keep / self.e.sum() * light
+        normal = SMALLEST["f16"] if u.p == ROUNDOFF["f16"] else NORMAL
+        light = abs(v[self.e < 2.0**-14]).sum(0)
+        x += u.p * normal * self.keep / self.e.sum() * light
         if self.up:
             r1, r2, nu = self.up
             x += MU * u.mid * (self.norm(pv * r1[:, None]) + a)
