@@ -198,6 +198,10 @@ static mla_status lay_out_all(mla_gen *g, mla_error *err) {
   return status;
 }
 
+/* Columns from which on no two random keys look alike to a query that is aimed
+   at one of them: with three another key may have half the weight. */
+enum { ONEHOT_COLUMNS = 64 };
+
 /* Where no rounding can happen before the last, bits are compared. */
 static void choose_comparison(mla_gen *g) {
   mla_vector *v = g->v;
@@ -205,7 +209,8 @@ static void choose_comparison(mla_gen *g) {
   int32_t out = v->problem.out_dtype;
   int same = out == v->problem.q_dtype && mla_dtype_bits(out) == 16;
   int onehot = dist == MLA_DIST_ONEHOT && v->problem.op == MLA_OP_DECODE &&
-               same && mla_format_dtype(v->problem.cache_format) == out;
+               mla_problem_head_dim(&v->problem) >= ONEHOT_COLUMNS && same &&
+               mla_format_dtype(v->problem.cache_format) == out;
   int sums = v->problem.op == MLA_OP_DECODE ||
              v->problem.op == MLA_OP_PREFILL || v->problem.op == MLA_OP_MERGE;
   if (dist != MLA_DIST_EXACT && !onehot) return;

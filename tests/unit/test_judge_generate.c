@@ -263,6 +263,20 @@ START_TEST(onehot_cases_are_exact) {
 }
 END_TEST
 
+/* With few columns other keys weigh too, and bits are not asked for. */
+START_TEST(onehot_of_few_columns_has_a_budget) {
+  mla_vector v;
+  make("decode:f16:b1,h2,q2,page1,len=34,l1,r2,dist=onehot", MLA_POISON_NAN,
+       &v);
+  ck_assert_int_eq(v.compare[MLA_T_OUT], MLA_COMPARE_BUDGET);
+  mla_vector_free(&v);
+  make("decode:f16:b1,h2,q2,page1,len=34,l62,r2,dist=onehot", MLA_POISON_NAN,
+       &v);
+  ck_assert_int_eq(v.compare[MLA_T_OUT], MLA_COMPARE_BITS);
+  mla_vector_free(&v);
+}
+END_TEST
+
 /* Each row of a one-hot case has a key of its own: all positions get a turn. */
 START_TEST(onehot_rows_spread) {
   mla_vector v;
@@ -351,6 +365,7 @@ int main(void) {
   tcase_add_test(tcase, amplitudes_span_flat_to_peaked);
   tcase_add_test(tcase, needles_have_most_weight);
   tcase_add_test(tcase, onehot_cases_are_exact);
+  tcase_add_test(tcase, onehot_of_few_columns_has_a_budget);
   tcase_add_test(tcase, onehot_rows_spread);
   tcase_add_test(tcase, slots_have_holes_and_no_twins);
   tcase_add_test(tcase, copies_within_a_cache_do_not_chain);
