@@ -1,89 +1,13 @@
 /*
- * mla_decode_bf16_sm90.cuh - dense decode, bf16, width 576/512, for sm_90a.
- *
- * One CTA holds 64 query rows (tokens x heads of a request) and walks 64-key
- * blocks two at a time. Its two warpgroups each own half of the 512 output
- * columns (64 x 256 in registers) and each score one block of the pair:
- *
- *   left:  S0 = Q K0^T, P0, O_left += P0 V0, O_left += P1 V1
- *   right: S1 = Q K1^T, P1, O_right += P0 V0, O_right += P1 V1
- *
- * P0 and P1 change hands through shared memory, in the columns of their block
- * that held rope keys and are dead after the scores. Running maxima go left ->
- * right -> left within a pair. Block 0 is given up first by both, so that it
- * is refilled while block 1 is still in use: the left's next scores then find
- * their keys, and the right's scores run behind them. K comes by the copy
- * engine in 64 x 64 boxes, the nine boxes of a block under three barriers, each
- * refilled by the warpgroup that last reads it.
+ * mla_decode_bf16_sm90.cuh - dense decode, bf16, width 576/512, for sm_90a:
+ * sm90_decode_rows.h fed by the copy engine in 64 x 64 boxes, the nine boxes of
+ * a block under three barriers, each refilled by the warpgroup that last reads
+ * it.
  */
 #ifndef MLA_DECODE_BF16_SM90_CUH
 #define MLA_DECODE_BF16_SM90_CUH
 
-#include "gpu_num.h"
-#include "sm90_async.h"
-#include "sm90_decode_plan.h"
-#include "sm90_num.h"
-
-typedef struct mla_sm90_args {
-  mla_decode_plan plan;
-  const int32_t *table;
-  int64_t table_row;
-  int heads, page, causal;
-  float scale; /* of scores, in log2: scale * log2(e) */
-  void *out;
-  int64_t o_token, o_head;
-  int out_dtype;
-  float *lse;
-  int64_t lse_token, lse_head;
-  int lse_base2;
-  const float *sink;
-  int64_t sink_step;
-  float *part_out;        /* [2 * parts][m blocks][64][512] */
-  float *part_lse;        /* [2 * parts][m blocks][64], log2 */
-  mla_plan_split *splits; /* [min(parts, requests)] */
-} mla_sm90_args;
-
-enum {
-  SM90_BOX = 64 * 64 * 2,
-  SM90_TILE = 9 * SM90_BOX,
-  SM90_Q = 0,
-  SM90_K = SM90_TILE,
-  SM90_MAX = 3 * SM90_TILE,   /* f32 [2][64]: running maxima */
-  SM90_SUM = SM90_MAX + 512,  /* f32 [2][64]: sums */
-  SM90_BARS = SM90_SUM + 512, /* q, then left, right, rope a buffer */
-  SM90_IDS = SM90_BARS + 64,  /* i32: the piece's first page ids */
-  SM90_ID_COUNT = 1920,
-  SM90_OUT_ROW = 520,
-  SM90_BYTES = SM90_IDS + 4 * SM90_ID_COUNT + 1024 /* room to align */
-};
-
-enum { BAR_MAX0 = 1, BAR_MAX1, BAR_P0, BAR_P1, BAR_LEFT, BAR_RIGHT, BAR_ALL };
-
-/* A request's piece of work. */
-typedef struct sm90_piece {
-  int request, first_token, rows; /* rows: query tokens x heads */
-  int queries, seq;
-  int block, blocks; /* first key block and how many */
-  int whole;         /* all of the request's blocks */
-  int64_t scratch;
-} sm90_piece;
-
-typedef struct sm90_state {
-  uint32_t smem;
-  float *maxima, *sums, *tile;
-  int *ids;
-  int side, thread;  /* warpgroup 0 left, 1 right; thread in it */
-  int row;           /* of the tile; the second is row + 8 */
-  int seen[2];       /* keys the two rows see, from the piece's first */
-  uint32_t phase[2]; /* of the K buffers' barriers */
-} sm90_state;
-
-MLA_DEV uint32_t sm90_bar(const sm90_state &s, int i) {
-  return s.smem + SM90_BARS + 8 * i;
-}
-MLA_DEV uint32_t sm90_box(const sm90_state &s, int buffer, int box) {
-  return s.smem + SM90_K + buffer * SM90_TILE + box * SM90_BOX;
-}
+#include "sm90_decode_rows.h"
 
 /* The piece's page ids are in shared memory, as many as fit. */
 MLA_DEV int sm90_page_id(const mla_sm90_args &a, const sm90_state &s,
@@ -109,7 +33,7 @@ MLA_DEV void sm90_fetch(const mla_sm90_args &a, const CUtensorMap *map,
   if (block >= w.blocks) return;
   const int buffer = block & 1;
   const int key = (w.block + block) * MLA_SM90_BLOCK;
-  const uint32_t bar = sm90_bar(s, 1 + buffer * 3 + which);
+  const uint32_t bar = sm90_bar(s, SM90_FULL + 3 * buffer + which);
   mbar_expect(bar, (uint32_t)(n * SM90_BOX));
 #pragma unroll 1
   for (int k = 0; k < MLA_SM90_BLOCK; k += a.page) {
@@ -122,132 +46,6 @@ MLA_DEV void sm90_fetch(const mla_sm90_args &a, const CUtensorMap *map,
       tma_load_3d(sm90_box(s, buffer, i) + k * 128, map, i * 64, rows_in, id,
                   bar);
   }
-}
-
-/* S = Q K^T of one block, as its boxes land. */
-MLA_DEV void sm90_scores(const sm90_state &s, int buffer, float (&acc)[32]) {
-  const uint32_t parity = s.phase[buffer];
-  wgmma_fence();
-#pragma unroll
-  for (int box = 0; box < 9; box++) {
-    if (box == 0) mbar_wait(sm90_bar(s, 1 + buffer * 3), parity);
-    if (box == 4) mbar_wait(sm90_bar(s, 2 + buffer * 3), parity);
-    if (box == 8) mbar_wait(sm90_bar(s, 3 + buffer * 3), parity);
-    const uint64_t q = wgmma_rows(s.smem + SM90_Q + box * SM90_BOX);
-    const uint64_t k = wgmma_rows(sm90_box(s, buffer, box));
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-      wgmma_m64n64k16_ss(acc, q + 2 * i, k + 2 * i, box + i > 0);
-  }
-  wgmma_commit();
-}
-
-/* Keys each of the thread's two rows sees, counted from the piece's first. */
-MLA_DEV void sm90_limits(const mla_sm90_args &a, sm90_state &s,
-                         const sm90_piece &w, int m0) {
-#pragma unroll
-  for (int r = 0; r < 2; r++) {
-    int n = w.seq;
-    if (a.causal) n += (m0 + s.row + 8 * r) / a.heads + 1 - w.queries;
-    s.seen[r] = n - w.block * MLA_SM90_BLOCK;
-  }
-}
-
-/* Unseen scores to -inf; the two rows' maxima, in log2 units. */
-MLA_DEV void sm90_mask(const mla_sm90_args &a, const sm90_state &s, int block,
-                       float (&acc)[32], float (&top)[2]) {
-  const int base = block * MLA_SM90_BLOCK + 2 * (s.thread % 4);
-#pragma unroll
-  for (int r = 0; r < 2; r++) {
-    const int seen = s.seen[r] - base;
-    if (seen < MLA_SM90_BLOCK) {
-#pragma unroll
-      for (int j = 0; j < 8; j++)
-#pragma unroll
-        for (int i = 0; i < 2; i++)
-          if (8 * j + i >= seen) acc[4 * j + 2 * r + i] = MLA_NEG_INF;
-    }
-    float best = MLA_NEG_INF;
-#pragma unroll
-    for (int j = 0; j < 8; j++)
-#pragma unroll
-      for (int i = 0; i < 2; i++) best = fmaxf(best, acc[4 * j + 2 * r + i]);
-    best = fmaxf(best, MLA_SHFL_XOR(best, 1));
-    best = fmaxf(best, MLA_SHFL_XOR(best, 2));
-    top[r] = best * a.scale;
-  }
-}
-
-/* exp2 against a maximum that may be -inf (nothing seen yet). */
-MLA_DEV float sm90_base(float top) {
-  return top == MLA_NEG_INF ? 0.0f : top;
-}
-
-MLA_DEV void sm90_exp(const mla_sm90_args &a, float (&acc)[32],
-                      const float (&top)[2], float (&sum)[2]) {
-#pragma unroll
-  for (int r = 0; r < 2; r++) {
-    const float base = sm90_base(top[r]);
-    float part = 0;
-#pragma unroll
-    for (int j = 0; j < 8; j++)
-#pragma unroll
-      for (int i = 0; i < 2; i++) {
-        float &v = acc[4 * j + 2 * r + i];
-        v = sm90_exp2(fmaf(v, a.scale, -base));
-        part += v;
-      }
-    sum[r] += part;
-  }
-}
-
-MLA_DEV void sm90_rescale(float (&o)[128], const float (&by)[2]) {
-  if (by[0] == 1.0f && by[1] == 1.0f) return;
-#pragma unroll
-  for (int j = 0; j < 32; j++) {
-    o[4 * j] *= by[0];
-    o[4 * j + 1] *= by[0];
-    o[4 * j + 2] *= by[1];
-    o[4 * j + 3] *= by[1];
-  }
-}
-
-/* P into the rope columns of a buffer, swizzled as operand A. */
-MLA_DEV void sm90_store_p(const sm90_state &s, int buffer,
-                          const uint32_t (&p)[4][4]) {
-  const uint32_t base = sm90_box(s, buffer, 8);
-#pragma unroll
-  for (int k = 0; k < 4; k++)
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const int row = s.row + 8 * (i & 1), chunk = 2 * k + i / 2;
-      const uint32_t at =
-          base + row * 128 + ((chunk ^ (row & 7)) << 4) + (s.thread % 4) * 4;
-      asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(p[k][i])
-                   : "memory");
-    }
-  fence_async();
-}
-
-/* O += P V of one block, this side's columns; P in registers or in memory. */
-MLA_DEV uint64_t sm90_v(const sm90_state &s, int buffer, int k) {
-  return wgmma_columns(sm90_box(s, buffer, 4 * s.side) + k * 2048, SM90_BOX);
-}
-MLA_DEV void sm90_pv_own(const sm90_state &s, int buffer,
-                         const uint32_t (&p)[4][4], float (&o)[128]) {
-  wgmma_fence();
-#pragma unroll
-  for (int k = 0; k < 4; k++)
-    wgmma_m64n256k16_rs(o, p[k], sm90_v(s, buffer, k), 1);
-  wgmma_commit();
-}
-MLA_DEV void sm90_pv_other(const sm90_state &s, int buffer, float (&o)[128]) {
-  const uint64_t p = wgmma_rows(sm90_box(s, buffer, 8));
-  wgmma_fence();
-#pragma unroll
-  for (int k = 0; k < 4; k++)
-    wgmma_m64n256k16_ss(o, p + 2 * k, sm90_v(s, buffer, k), 1);
-  wgmma_commit();
 }
 
 /* Rows past the last key hold anything, NaN too: P is 0 there, V must be. */
@@ -277,236 +75,37 @@ MLA_DEV void sm90_refill(const mla_sm90_args &a, const CUtensorMap *map,
   if (with_rope) sm90_fetch(a, map, s, w, block + 2, 8, 1, 2);
 }
 
-MLA_DEV void sm90_put_max(const sm90_state &s, int which,
-                          const float (&top)[2]) {
-  if (s.thread % 4 == 0) {
-    s.maxima[64 * which + s.row] = top[0];
-    s.maxima[64 * which + s.row + 8] = top[1];
+struct sm90_paged {
+  enum { parts = 1 };
+  const mla_sm90_args &a;
+  const CUtensorMap *map;
+  const sm90_piece &w;
+  static SM90_MEMBER uint32_t full(const sm90_state &s, int buffer, int part) {
+    return sm90_bar(s, SM90_FULL + 3 * buffer + part);
   }
-  __threadfence_block(); /* an arrival alone need not order stores */
-  __syncwarp();
-}
-MLA_DEV void sm90_get_max(const sm90_state &s, int which, float (&top)[2]) {
-  top[0] = s.maxima[64 * which + s.row];
-  top[1] = s.maxima[64 * which + s.row + 8];
-}
-MLA_DEV void sm90_ratio(const float (&from)[2], const float (&to)[2],
-                        float (&by)[2]) {
-  by[0] = sm90_exp2(from[0] - sm90_base(to[0]));
-  by[1] = sm90_exp2(from[1] - sm90_base(to[1]));
-  if (from[0] == to[0]) by[0] = 1.0f;
-  if (from[1] == to[1]) by[1] = 1.0f;
-}
+  SM90_MEMBER void mask(const sm90_state &s, int block,
+                        float (&acc)[32]) const {
+    sm90_mask_tail(s, block, acc);
+  }
+  SM90_MEMBER void clear(const sm90_state &s, int block) const {
+    sm90_clear_tail(s, w, block);
+  }
+  SM90_MEMBER void release(const sm90_state &s, int block, int rope) const {
+    sm90_refill(a, map, s, w, block, rope);
+  }
+};
 
-/* The left warpgroup's half of a pair of blocks (block, block + 1). */
-MLA_DEV void sm90_left(const mla_sm90_args &a, const CUtensorMap *map,
-                       sm90_state &s, const sm90_piece &w, int block,
-                       float (&o)[128], float (&top)[2], float (&sum)[2]) {
-  const int pair = block + 1 < w.blocks;
-  float p[32], top0[2], top1[2], by[2];
-  uint32_t packed[4][4];
-  sm90_scores(s, 0, p);
-  wgmma_wait<0>();
-  wgmma_hold(p);
-  sm90_mask(a, s, block, p, top0);
-  top0[0] = fmaxf(top[0], top0[0]);
-  top0[1] = fmaxf(top[1], top0[1]);
-  sm90_put_max(s, 0, top0);
-  bar_arrive(BAR_MAX0, 256);
-  sm90_ratio(top, top0, by);
-  sum[0] *= by[0];
-  sum[1] *= by[1];
-  sm90_exp(a, p, top0, sum);
-  sm90_pack_p(p, packed);
-  sm90_rescale(o, by);
-  sm90_clear_tail(s, w, block);
-  sm90_pv_own(s, 0, packed, o);
-  bar_sync(BAR_MAX1, 256);
-  sm90_get_max(s, 1, top1);
-  sm90_ratio(top0, top1, by);
-  sum[0] *= by[0];
-  sum[1] *= by[1];
-#pragma unroll
-  for (int i = 0; i < 32; i++) p[i] *= by[(i >> 1) & 1];
-  uint32_t shared_p[4][4];
-  sm90_pack_p(p, shared_p);
-  sm90_store_p(s, 0, shared_p);
-  bar_arrive(BAR_P0, 256);
-  wgmma_wait<0>();
-  wgmma_hold(o);
-  sm90_refill(a, map, s, w, block, 0);
-  sm90_rescale(o, by);
-  top[0] = top1[0];
-  top[1] = top1[1];
-  bar_sync(BAR_P1, 256);
-  if (pair) {
-    mbar_wait(sm90_bar(s, 4), s.phase[1]);
-    sm90_clear_tail(s, w, block + 1);
-    sm90_pv_other(s, 1, o);
-    wgmma_wait<0>();
-    wgmma_hold(o);
-    sm90_refill(a, map, s, w, block + 1, 1);
-  }
-}
-
-MLA_DEV void sm90_right(const mla_sm90_args &a, const CUtensorMap *map,
-                        sm90_state &s, const sm90_piece &w, int block,
-                        float (&o)[128], float (&top)[2], float (&sum)[2]) {
-  const int pair = block + 1 < w.blocks;
-  float p[32], top0[2], top1[2] = {MLA_NEG_INF, MLA_NEG_INF}, by[2];
-  uint32_t packed[4][4];
-  if (pair) {
-    sm90_scores(s, 1, p);
-    wgmma_wait<0>();
-    wgmma_hold(p);
-    sm90_mask(a, s, block + 1, p, top1);
-  }
-  bar_sync(BAR_MAX0, 256);
-  sm90_get_max(s, 0, top0);
-  top1[0] = fmaxf(top0[0], top1[0]);
-  top1[1] = fmaxf(top0[1], top1[1]);
-  sm90_put_max(s, 1, top1);
-  bar_arrive(BAR_MAX1, 256);
-  sm90_ratio(top, top1, by);
-  sum[0] *= by[0];
-  sum[1] *= by[1];
-  sm90_rescale(o, by);
-  top[0] = top1[0];
-  top[1] = top1[1];
-  if (pair) {
-    sm90_exp(a, p, top1, sum);
-    sm90_pack_p(p, packed);
-    sm90_store_p(s, 1, packed);
-  }
-  bar_arrive(BAR_P1, 256);
-  mbar_wait(sm90_bar(s, 2), s.phase[0]);
-  bar_sync(BAR_P0, 256);
-  sm90_clear_tail(s, w, block);
-  sm90_pv_other(s, 0, o);
-  if (pair) {
-    sm90_clear_tail(s, w, block + 1);
-    sm90_pv_own(s, 1, packed, o);
-    wgmma_wait<1>();
-    sm90_refill(a, map, s, w, block, 1);
-  }
-  wgmma_wait<0>();
-  wgmma_hold(o);
-  sm90_refill(a, map, s, w, pair ? block + 1 : block, !pair);
-}
-
-/* Sums of the two sides join; then 1 / total and the row's lse, log2. */
-MLA_DEV void sm90_finish(const sm90_state &s, const float (&top)[2],
-                         float (&sum)[2], float (&inv)[2], float (&lse)[2]) {
-#pragma unroll
-  for (int r = 0; r < 2; r++) {
-    sum[r] += MLA_SHFL_XOR(sum[r], 1);
-    sum[r] += MLA_SHFL_XOR(sum[r], 2);
-    if (s.thread % 4 == 0) s.sums[64 * s.side + s.row + 8 * r] = sum[r];
-  }
-  bar_sync(BAR_ALL, 256);
-#pragma unroll
-  for (int r = 0; r < 2; r++) {
-    const int row = s.row + 8 * r;
-    const float total = s.sums[row] + s.sums[64 + row];
-    const int empty = top[r] == MLA_NEG_INF;
-    inv[r] = empty ? 0.0f : 1.0f / total;
-    lse[r] = empty ? MLA_NEG_INF : top[r] + log2f(total);
-  }
-}
-
-/* Four numbers to an address that is a multiple of four elements. */
-MLA_DEV void sm90_put4(void *out, int dtype, int64_t at, float4 v) {
-  if (dtype == MLA_F32) {
-    *(float4 *)((float *)out + at) = v;
-  } else if (dtype == MLA_BF16) {
-    *(uint2 *)((uint16_t *)out + at) =
-        make_uint2(sm90_pack(v.x, v.y), sm90_pack(v.z, v.w));
-  } else {
-    uint16_t *to = (uint16_t *)out + at;
-    to[0] = mla_float_to_f16(v.x);
-    to[1] = mla_float_to_f16(v.y);
-    to[2] = mla_float_to_f16(v.z);
-    to[3] = mla_float_to_f16(v.w);
-  }
-}
-
-/* What the sink leaves of a row's weights; lse in log2. */
-MLA_DEV float sm90_sink(const mla_sm90_args &a, int64_t head, float lse) {
-  if (!a.sink || lse == MLA_NEG_INF) return 1.0f;
-  return 1.0f / (1.0f + exp2f(a.sink[head * a.sink_step] * MLA_LOG2_E - lse));
-}
-
-MLA_DEV void sm90_put_lse(const mla_sm90_args &a, int64_t token, int64_t head,
-                          float lse) {
-  if (a.lse)
-    a.lse[token * a.lse_token + head * a.lse_head] =
-        a.lse_base2 ? lse : lse * MLA_LN_2;
-}
-
-/* The tile into shared memory, where Q and K were: rows of 520 floats. */
-MLA_DEV void sm90_stage(const sm90_state &s, const float (&o)[128],
-                        const float (&inv)[2], const float (&lse)[2]) {
-#pragma unroll
-  for (int r = 0; r < 2; r++) {
-    const int row = s.row + 8 * r;
-    float *to = s.tile + row * SM90_OUT_ROW + 256 * s.side + 2 * (s.thread % 4);
-#pragma unroll
-    for (int j = 0; j < 32; j++)
-      *(float2 *)(to + 8 * j) =
-          make_float2(o[4 * j + 2 * r] * inv[r], o[4 * j + 2 * r + 1] * inv[r]);
-    if (s.side == 0 && s.thread % 4 == 0) s.maxima[row] = lse[r];
-  }
-  bar_sync(BAR_ALL, 256);
-}
-
-/* A warp writes every eighth row, whole rows at a time. */
-MLA_DEV void sm90_write(const mla_sm90_args &a, const sm90_state &s,
-                        const sm90_piece &w, int m0) {
-#pragma unroll 1
-  for (int i = (int)threadIdx.x / 32; i < 64; i += 8) {
-    const int row = m0 + i;
-    if (row >= w.rows) break;
-    const int64_t token = w.first_token + row / a.heads, head = row % a.heads;
-    const float lse = s.maxima[i];
-    const float keep = w.whole ? sm90_sink(a, head, lse) : 1.0f;
-    const int64_t scratch = (w.scratch * gridDim.x + blockIdx.x) * 64 + i;
-    void *out = w.whole ? a.out : (void *)a.part_out;
-    const int dtype = w.whole ? a.out_dtype : (int)MLA_F32;
-    const int64_t at =
-        w.whole ? token * a.o_token + head * a.o_head : scratch * 512;
-#pragma unroll 1
-    for (int d = 4 * MLA_LANE; d < 512; d += 128) {
-      float4 v = *(const float4 *)(s.tile + i * SM90_OUT_ROW + d);
-      v.x *= keep, v.y *= keep, v.z *= keep, v.w *= keep;
-      sm90_put4(out, dtype, at + d, v);
-    }
-    if (MLA_LANE) continue;
-    if (w.whole)
-      sm90_put_lse(a, token, head, lse);
-    else
-      a.part_lse[scratch] = lse;
-  }
-  fence_async(); /* the copy engine fills this memory next */
-}
-
-/* One piece: Q and the first two blocks fetched, pairs walked, written. */
+/* One piece: ids, Q and the first two blocks fetched, then attended. */
 MLA_DEV void sm90_walk(const mla_sm90_args &a, const CUtensorMap *q_map,
                        const CUtensorMap *k_map, sm90_state &s,
-                       const sm90_piece &w, int q_phase) {
-  const int m0 = (int)blockIdx.x * MLA_SM90_ROWS;
-  sm90_limits(a, s, w, m0);
-  float o[128], top[2] = {MLA_NEG_INF, MLA_NEG_INF}, sum[2] = {0, 0};
-#pragma unroll
-  for (int i = 0; i < 128; i++) o[i] = 0;
+                       const sm90_piece &w, int q_turn) {
+  const sm90_paged feed = {a, k_map, w};
+  sm90_limits(a, s, w, (int)blockIdx.x * MLA_SM90_ROWS);
   bar_sync(BAR_ALL, 256); /* the piece before is through with Q and ids */
   sm90_load_ids(a, s, w);
   bar_sync(BAR_ALL, 256);
   if (threadIdx.x == 0 && w.blocks) {
-    mbar_expect(sm90_bar(s, 0), SM90_TILE);
-#pragma unroll 1
-    for (int i = 0; i < 9; i++)
-      tma_load_2d(s.smem + SM90_Q + i * SM90_BOX, q_map, i * 64,
-                  w.first_token * a.heads + m0, sm90_bar(s, 0));
+    sm90_fetch_q(a, q_map, s, w);
 #pragma unroll 1
     for (int b = 0; b < 2; b++) {
       sm90_fetch(a, k_map, s, w, b, 0, 4, 0);
@@ -514,179 +113,28 @@ MLA_DEV void sm90_walk(const mla_sm90_args &a, const CUtensorMap *q_map,
       sm90_fetch(a, k_map, s, w, b, 8, 1, 2);
     }
   }
-  if (w.blocks) mbar_wait(sm90_bar(s, 0), (uint32_t)q_phase);
-  for (int block = 0; block < w.blocks; block += 2) {
-    if (s.side == 0)
-      sm90_left(a, k_map, s, w, block, o, top, sum);
-    else
-      sm90_right(a, k_map, s, w, block, o, top, sum);
-    s.phase[0] ^= 1;
-    if (block + 1 < w.blocks) s.phase[1] ^= 1;
-  }
-  float inv[2], lse[2];
-  sm90_finish(s, top, sum, inv, lse);
-  sm90_stage(s, o, inv, lse);
-  sm90_write(a, s, w, m0);
+  sm90_attend(a, feed, s, w, q_turn);
 }
 
-/* Request b's piece in this CTA's part [from, to); its place begins there. */
-MLA_DEV sm90_piece sm90_make_piece(const mla_sm90_args &a, int b, int begin,
-                                   int from, int to, int share) {
-  const mla_decode_plan &p = a.plan;
-  sm90_piece w;
-  const int all = mla_plan_blocks(p, b);
-  const int part = (int)blockIdx.y;
-  const int first = mla_plan_first(begin, share);
-  w.request = b;
-  w.first_token = p.start[b * p.start_step];
-  w.queries = p.start[(b + 1) * p.start_step] - w.first_token;
-  w.rows = w.queries * a.heads;
-  w.seq = p.seq_lens[b * p.seq_lens_step];
-  w.block = from > begin ? from - begin : 0;
-  const int end = to - begin < all ? to - begin : all;
-  w.blocks = end > w.block ? end - w.block : 0;
-  w.whole = first == mla_plan_last(begin, all, share);
-  w.scratch = mla_plan_piece(part, first);
-  /* A part may hold nothing of a request but its fixed cost. */
-  if (w.block >= all && !(all == 0 && part == first)) w.rows = 0;
-  return w;
-}
-
-__global__ void __launch_bounds__(256, 1)
+static __global__ void __launch_bounds__(256, 1)
     mla_decode_bf16_sm90(const __grid_constant__ CUtensorMap q_map,
                          const __grid_constant__ CUtensorMap k_map,
                          const mla_sm90_args a) {
   extern __shared__ unsigned char raw[];
-  sm90_state s;
-  s.smem = (smem_address(raw) + 1023) & ~1023u;
-  unsigned char *base = raw + (s.smem - smem_address(raw));
-  s.maxima = (float *)(base + SM90_MAX);
-  s.sums = (float *)(base + SM90_SUM);
-  s.ids = (int *)(base + SM90_IDS);
-  s.tile = (float *)base;
-  s.side = (int)threadIdx.x / 128;
-  s.thread = (int)threadIdx.x % 128;
-  s.row = s.thread / 32 * 16 + s.thread % 32 / 4;
-  s.phase[0] = s.phase[1] = 0;
+  sm90_state s = sm90_begin(raw);
   if (threadIdx.x == 0) {
-    for (int i = 0; i < 7; i++) mbar_init(sm90_bar(s, i), 1);
+    sm90_make_bars(s);
+    for (int i = 0; i < 6; i++) mbar_init(sm90_bar(s, SM90_FULL + i), 1);
     mbar_init_fence();
   }
   __syncthreads();
   pdl_launch();
   pdl_wait();
-  const mla_plan_place at = mla_plan_of_part(a.plan, (int)blockIdx.y);
-  const int from = (int)blockIdx.y * at.share;
-  const int to = from + at.share < at.total ? from + at.share : at.total;
-  int begin = at.begin, q_phase = 0;
-  /* One entry a request, or a part where parts are fewer. */
-  const int tells = blockIdx.x == 0 && threadIdx.x == 0;
-  const int by_part = a.plan.parts < a.plan.requests;
-  if (tells && by_part) a.splits[blockIdx.y] = {0, 0, 0, 0};
-  for (int b = at.request; b < a.plan.requests && begin < to; b++) {
-    sm90_piece w = sm90_make_piece(a, b, begin, from, to, at.share);
-    if (tells && begin >= from && !(by_part && w.whole))
-      a.splits[by_part ? (int)blockIdx.y : b] = {
-          w.first_token, w.whole ? 0 : w.rows, (int)blockIdx.y,
-          mla_plan_last(begin, mla_plan_blocks(a.plan, b), at.share)};
-    if ((int)blockIdx.x * MLA_SM90_ROWS < w.rows) {
-      sm90_walk(a, &q_map, &k_map, s, w, q_phase);
-      if (w.blocks) q_phase ^= 1;
-    }
-    begin += mla_plan_blocks(a.plan, b) + MLA_SM90_COST;
-  }
-}
-
-/* The weighted sum of a row's pieces; a lane has columns 4 * lane + 128 * i. */
-typedef struct sm90_sum {
-  float4 value[4];
-  float weight;
-} sm90_sum;
-
-MLA_DEV void sm90_add(float4 &to, const float4 &v, float by) {
-  to.x += by * v.x;
-  to.y += by * v.y;
-  to.z += by * v.z;
-  to.w += by * v.w;
-}
-
-/* Pieces from, from + step, ... of a row. */
-MLA_DEV sm90_sum sm90_sum_pieces(const mla_sm90_args &a,
-                                 const mla_plan_split &split, int from,
-                                 int step, int64_t row, int64_t rows,
-                                 float top) {
-  sm90_sum sum = {};
-#pragma unroll 2
-  for (int p = from; p <= split.last_part; p += step) {
-    const int64_t piece = mla_plan_piece(p, split.part) * rows + row;
-    const float4 *v = (const float4 *)(a.part_out + piece * 512) + MLA_LANE;
-    const float weight = exp2f(a.part_lse[piece] - top);
-    sum.weight += weight;
-#pragma unroll
-    for (int i = 0; i < 4; i++) sm90_add(sum.value[i], v[32 * i], weight);
-  }
-  return sum;
-}
-
-/* Warps' sums added in order: the bits do not depend on who came first. */
-MLA_DEV void sm90_sum_warps(sm90_sum &sum, sm90_sum (&shared)[8][32]) {
-  shared[MLA_WAVE_ID][MLA_LANE] = sum;
-  __syncthreads();
-  for (int g = 1; g < 8 && MLA_WAVE_ID == 0; g++) {
-    const sm90_sum &other = shared[g][MLA_LANE];
-    sum.weight += other.weight;
-#pragma unroll
-    for (int i = 0; i < 4; i++) sm90_add(sum.value[i], other.value[i], 1.0f);
-  }
-}
-
-/* Largest lse of a row's pieces, by every warp for itself. */
-MLA_DEV float sm90_top_piece(const mla_sm90_args &a,
-                             const mla_plan_split &split, int64_t row,
-                             int64_t rows) {
-  float top = MLA_NEG_INF;
-  for (int p = split.part + MLA_LANE; p <= split.last_part; p += 32)
-    top = fmaxf(top, a.part_lse[mla_plan_piece(p, split.part) * rows + row]);
-  return mla_wave_max(top);
-}
-
-MLA_DEV void sm90_put_merged(const mla_sm90_args &a,
-                             const mla_plan_split &split, int row, float top,
-                             const sm90_sum &sum) {
-  const int empty = top == MLA_NEG_INF;
-  const float lse = empty ? MLA_NEG_INF : top + log2f(sum.weight);
-  const int64_t token = split.first_token + row / a.heads;
-  const int64_t head = row % a.heads;
-  const float keep = empty ? 0.0f : sm90_sink(a, head, lse) / sum.weight;
-#pragma unroll
-  for (int i = 0; i < 4; i++) {
-    float4 v = sum.value[i];
-    v.x *= keep, v.y *= keep, v.z *= keep, v.w *= keep;
-    sm90_put4(a.out, a.out_dtype,
-              token * a.o_token + head * a.o_head + 4 * MLA_LANE + 128 * i, v);
-  }
-  if (MLA_LANE == 0) sm90_put_lse(a, token, head, lse);
-}
-
-/*
- * Pieces of split requests joined. Grid: y entry of a.splits; x rows, one for
- * all 8 warps of a block (wide: many pieces a row) or one a warp.
- */
-__global__ void __launch_bounds__(256)
-    mla_decode_merge_sm90(const mla_sm90_args a, int m_blocks, int wide) {
-  __shared__ sm90_sum shared[8][32];
-  pdl_launch();
-  pdl_wait();
-  const mla_plan_split split = a.splits[blockIdx.y];
-  const int row = wide ? (int)blockIdx.x : (int)blockIdx.x * 8 + MLA_WAVE_ID;
-  if (row >= split.rows) return;
-  const int64_t rows = (int64_t)m_blocks * 64;
-  const float top = sm90_top_piece(a, split, row, rows);
-  sm90_sum sum =
-      sm90_sum_pieces(a, split, split.part + (wide ? MLA_WAVE_ID : 0),
-                      wide ? 8 : 1, row, rows, sm90_base(top));
-  if (wide) sm90_sum_warps(sum, shared);
-  if (!wide || MLA_WAVE_ID == 0) sm90_put_merged(a, split, row, top, sum);
+  int q_turn = 0;
+  sm90_for_pieces(a, [&](const sm90_piece &w) {
+    sm90_walk(a, &q_map, &k_map, s, w, q_turn);
+    if (w.blocks) q_turn++;
+  });
 }
 
 #endif

@@ -14,15 +14,48 @@
 
 enum { MLA_SM90_BLOCK = 64, MLA_SM90_COST = 5, MLA_SM90_ROWS = 64 };
 
+/* Where keys are listed a token is a request of its own. Lengths may be NULL:
+   every list is as long as it is wide. Width 0: none. */
+typedef struct mla_plan_lists {
+  const int32_t *lengths, *more_lengths;
+  int64_t step, more_step;
+  int width, more_width; /* entries, of the second cache's lists too */
+} mla_plan_lists;
+
 typedef struct mla_decode_plan {
   const int32_t *seq_lens, *start;
   int64_t seq_lens_step, start_step;
+  mla_plan_lists lists;
   int requests, parts, min_blocks;
 } mla_decode_plan;
 
+MLA_DEV int mla_plan_up(int keys) {
+  return (keys + MLA_SM90_BLOCK - 1) / MLA_SM90_BLOCK;
+}
+/* Entries of list b that count. */
+MLA_DEV int mla_plan_listed(const int32_t *lengths, int64_t step, int width,
+                            int b) {
+  if (!lengths || !width) return width;
+  const int n = lengths[b * step];
+  return n < 0 ? 0 : (n < width ? n : width);
+}
+MLA_DEV int mla_plan_list(const mla_plan_lists &l, int b) {
+  return mla_plan_listed(l.lengths, l.step, l.width, b);
+}
+MLA_DEV int mla_plan_more(const mla_plan_lists &l, int b) {
+  return mla_plan_listed(l.more_lengths, l.more_step, l.more_width, b);
+}
+
 MLA_DEV int mla_plan_blocks(const mla_decode_plan &p, int b) {
-  return (p.seq_lens[b * p.seq_lens_step] + MLA_SM90_BLOCK - 1) /
-         MLA_SM90_BLOCK;
+  if (p.lists.width)
+    return mla_plan_up(mla_plan_list(p.lists, b)) +
+           mla_plan_up(mla_plan_more(p.lists, b));
+  return mla_plan_up(p.seq_lens[b * p.seq_lens_step]);
+}
+
+/* A request's first token. */
+MLA_DEV int mla_plan_token(const mla_decode_plan &p, int b) {
+  return p.lists.width ? b : p.start[b * p.start_step];
 }
 
 /* Sum over one wave of lanes' values, and that of the lanes before. */

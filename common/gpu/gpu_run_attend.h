@@ -9,19 +9,12 @@
 #define MLA_GPU_RUN_ATTEND_H
 
 #include "gpu_attend.h"
-#include "gpu_host_entry.h"
+#include "gpu_host_list.h"
 #include "gpu_merge.h"
 #include "gpu_run_product.h"
 
 /* The most f32 a slice's partial results may take: 1 GiB. */
 static const int64_t MLA_GPU_PARTIAL_FLOATS = (int64_t)1 << 28;
-
-/* The most keys of a row: listed, or all. */
-static inline int64_t mla_gpu_most_keys(const mla_problem *p,
-                                        const mla_limits *l) {
-  if (!(p->flags & MLA_SPARSE)) return l->max_seq_len;
-  return p->topk + (p->flags & MLA_EXTRA_CACHE ? (int64_t)p->extra_topk : 0);
-}
 
 static inline int64_t mla_gpu_splits(const mla_problem *p,
                                      const mla_limits *l) {
@@ -46,17 +39,6 @@ static inline int64_t mla_gpu_slice(const mla_problem *p, const mla_limits *l) {
   if (n < 1) n = 1;
   if (n > 32768) n = 32768;
   return n < l->tokens ? n : (l->tokens > 0 ? l->tokens : 1);
-}
-
-static inline const void *mla_gpu_data(const mla_gpu_call *c, int slot) {
-  const mla_tensor *t = mla_arg(c->args, slot);
-  return t ? t->data : NULL;
-}
-
-static inline int64_t mla_gpu_stride(const mla_gpu_call *c, int slot,
-                                     int axis) {
-  const mla_tensor *t = mla_arg(c->args, slot);
-  return t ? t->stride[axis] : 0;
 }
 
 /* What decode and prefill have in common. */

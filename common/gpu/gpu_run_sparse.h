@@ -8,26 +8,6 @@
 #include "gpu_run_attend.h"
 #include "gpu_sparse.h"
 
-static inline mla_slot_list mla_gpu_slot_list(const mla_gpu_call *c,
-                                              int cache_slot, int slots,
-                                              int lengths) {
-  const mla_tensor *cache = mla_arg(c->args, cache_slot);
-  mla_slot_list l = {};
-  l.cache = cache->data;
-  l.cache_dtype = cache->dtype;
-  l.block_size = (int)cache->shape[1];
-  l.block = cache->stride[0];
-  l.row = cache->stride[1];
-  l.capacity = cache->shape[0] * cache->shape[1];
-  l.entry = mla_gpu_entry(c, cache_slot);
-  l.slots = (const int32_t *)mla_gpu_data(c, slots);
-  l.slots_row = mla_gpu_stride(c, slots, 0);
-  l.lengths = (const int32_t *)mla_gpu_data(c, lengths);
-  l.lengths_step = mla_gpu_stride(c, lengths, 0);
-  l.width = (int)mla_arg(c->args, slots)->shape[1];
-  return l;
-}
-
 static inline mla_sparse_args mla_gpu_sparse_args(const mla_gpu_call *c) {
   mla_sparse_args a = {};
   const mla_problem *p = c->p;

@@ -1,0 +1,115 @@
+/*
+ * sm90_decode_host.h - what the host sides of sm_90a's decode kernels share:
+ * their grid, workspace, outputs, the map of q, and the merge behind them.
+ */
+#ifndef MLA_SM90_DECODE_HOST_H
+#define MLA_SM90_DECODE_HOST_H
+
+#include "gpu_host_list.h"
+#include "sm90_decode_rows.h"
+#include "sm90_launch.h"
+#include "sm90_tensor_map.h"
+
+/* Grid: blocks of 64 rows of a request, and parts of the batch. */
+typedef struct mla_sm90_grid {
+  int m_blocks, parts;
+} mla_sm90_grid;
+
+static inline mla_sm90_grid mla_sm90_grid_of(const mla_handle *h,
+                                             int64_t rows) {
+  mla_sm90_grid g;
+  g.m_blocks = (int)((rows + MLA_SM90_ROWS - 1) / MLA_SM90_ROWS);
+  g.parts = h->units / g.m_blocks;
+  if (g.parts < 1) g.parts = 1;
+  return g;
+}
+
+static inline int64_t mla_sm90_scratch_rows(const mla_sm90_grid &g) {
+  return 2 * (int64_t)g.parts * g.m_blocks * MLA_SM90_ROWS;
+}
+
+static inline uint64_t mla_sm90_workspace(const mla_sm90_grid &g) {
+  return (uint64_t)mla_sm90_scratch_rows(g) * 513 * sizeof(float) +
+         (uint64_t)g.parts * sizeof(mla_plan_split);
+}
+
+/* The sizes and flags that every one of them asks for. */
+static inline int mla_sm90_decodes(const mla_handle *h, const mla_problem *p) {
+  const uint64_t refused =
+      MLA_SEPARATE_V | MLA_BATCH_INVARIANT | MLA_ALIBI | MLA_OUTPUT_SCALE;
+  return h->major == 9 && h->minor == 0 && p->op == MLA_OP_DECODE &&
+         !(p->flags & refused) && p->q_dtype == MLA_BF16 &&
+         mla_problem_head_dim(p) == 576 && mla_problem_v_dim(p) == 512 &&
+         mla_problem_kv_heads(p) == 1 && p->logits_soft_cap == 0 &&
+         mla_tensor_map_encoder() != NULL;
+}
+
+/* The copy engine wants 16-byte steps and rows of q in one even walk; outputs
+   are written four at a time. */
+static inline int mla_sm90_takes_rows(const mla_gpu_call *c) {
+  const mla_tensor *q = mla_arg(c->args, MLA_T_Q);
+  const mla_tensor *out = mla_arg(c->args, MLA_T_OUT);
+  const int64_t width = q->stride[1];
+  if ((uintptr_t)q->data % 16 || width % 8) return 0;
+  if (q->shape[0] > 1 && q->stride[0] != q->shape[1] * width) return 0;
+  return out->stride[0] % 4 == 0 && out->stride[1] % 4 == 0 &&
+         (uintptr_t)out->data % 16 == 0 && q->shape[0] > 0;
+}
+
+static inline mla_status mla_sm90_q_map(const mla_gpu_call *c,
+                                        CUtensorMap *map) {
+  const mla_tensor *q = mla_arg(c->args, MLA_T_Q);
+  const uint64_t size[2] = {576, (uint64_t)(q->shape[0] * q->shape[1])};
+  const uint64_t stride[1] = {(uint64_t)q->stride[1] * 2};
+  const uint32_t box[2] = {64, MLA_SM90_ROWS};
+  return mla_tensor_map(map, q->data, 2, size, stride, box, c->err);
+}
+
+static inline void mla_sm90_outputs(const mla_gpu_call *c, mla_sm90_args *a) {
+  const mla_tensor *out = mla_arg(c->args, MLA_T_OUT);
+  const mla_tensor *lse = mla_arg(c->args, MLA_T_LSE);
+  const mla_tensor *sink = mla_arg(c->args, MLA_T_SINK);
+  a->out = out->data;
+  a->o_token = out->stride[0];
+  a->o_head = out->stride[1];
+  a->out_dtype = out->dtype;
+  if (lse) {
+    a->lse = (float *)lse->data;
+    a->lse_token = lse->stride[0];
+    a->lse_head = lse->stride[1];
+    a->lse_base2 = (c->p->flags & MLA_LSE_BASE2) != 0;
+  }
+  if (sink) {
+    a->sink = (const float *)sink->data;
+    a->sink_step = sink->stride[0];
+  }
+}
+
+/* All but the plan and the keys. */
+static inline mla_sm90_args mla_sm90_args_of(const mla_gpu_call *c,
+                                             const mla_sm90_grid &g) {
+  mla_sm90_args a = {};
+  a.plan.parts = g.parts;
+  a.plan.min_blocks = 2;
+  a.heads = c->p->num_heads;
+  a.causal = (c->p->flags & MLA_CAUSAL) != 0;
+  a.scale = (float)(c->p->scale * 1.4426950408889634);
+  a.part_out = (float *)c->workspace;
+  a.part_lse = a.part_out + 512 * mla_sm90_scratch_rows(g);
+  a.splits = (mla_plan_split *)(a.part_lse + mla_sm90_scratch_rows(g));
+  mla_sm90_outputs(c, &a);
+  return a;
+}
+
+/* Pieces joined, behind the decode kernel; rows of a request at most. */
+mla_status mla_sm90_merge(const mla_gpu_call *c, const mla_sm90_args &a,
+                          const mla_sm90_grid &g, int rows);
+
+/* What they promise. */
+static inline void mla_sm90_promise(mla_answer *answer) {
+  answer->determinism = MLA_DETERMINISM_RUN_TO_RUN;
+  answer->numerics.u_p = 0x1p-8;
+  answer->numerics.flushes_subnormals = 1; /* of P, by ex2.approx.ftz */
+}
+
+#endif
