@@ -241,19 +241,6 @@ static mla_status check_extents(const mla_batch_case *c,
   return status;
 }
 
-static void join_hunts(const cJSON *list, char *text, size_t size) {
-  const cJSON *item;
-  size_t used = 0;
-  text[0] = '\0';
-  cJSON_ArrayForEach(item, list) {
-    const char *word = cJSON_GetStringValue(item);
-    int n = snprintf(text + used, size - used, "%s%s", used ? ", " : "",
-                     word ? word : "");
-    if (n < 0 || (size_t)n >= size - used) return;
-    used += (size_t)n;
-  }
-}
-
 mla_status mla_batch_json_read(const cJSON *json, mla_batch_case *c,
                                mla_batch_answer *expected, mla_error *err) {
   static const char *const known[] = {"kind",  "id",   "seed",     "hunts",
@@ -271,7 +258,7 @@ mla_status mla_batch_json_read(const cJSON *json, mla_batch_case *c,
   if (status == MLA_OK) status = check_extents(c, expected, err);
   if (status != MLA_OK) return status;
   snprintf(c->id, sizeof c->id, "%s", id);
-  join_hunts(GET(json, "hunts"), c->hunts, sizeof c->hunts);
+  mla_json_join(GET(json, "hunts"), c->hunts, sizeof c->hunts);
   return MLA_OK;
 }
 

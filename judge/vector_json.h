@@ -22,6 +22,8 @@ mla_status mla_json_vector(const mla_json_source *source, mla_vector *v,
 /* INVALID_ARGUMENT when the object has members that are not listed. */
 mla_status mla_json_only(const cJSON *json, const char *const *known,
                          mla_error *err);
+/* The words of a list as one text, "PAGE-SIZE, TAIL-NAN"; as many as fit. */
+void mla_json_join(const cJSON *list, char *text, size_t size);
 /* "ID!PATH=VALUE:STATUS:FIELD"; 0 when the members do not say so. */
 int mla_json_invalid_id(const cJSON *json, const char *id, char *text,
                         size_t size);

@@ -22,6 +22,19 @@ static mla_status bad(const mla_json_source *s, const char *what,
                   (int)s->number, what, why);
 }
 
+void mla_json_join(const cJSON *list, char *text, size_t size) {
+  const cJSON *item;
+  size_t used = 0;
+  text[0] = '\0';
+  cJSON_ArrayForEach(item, list) {
+    const char *word = cJSON_GetStringValue(item);
+    int n = snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+                     word ? word : "");
+    if (n < 0 || (size_t)n >= size - used) return;
+    used += (size_t)n;
+  }
+}
+
 mla_status mla_json_only(const cJSON *json, const char *const *known,
                          mla_error *err) {
   const cJSON *item;

@@ -11,6 +11,7 @@
 #include "error.h"
 #include "file_text.h"
 #include "question.h"
+#include "vector_json.h"
 
 #define GET cJSON_GetObjectItemCaseSensitive
 
@@ -57,19 +58,6 @@ static int is_name(const char *name) {
   return name && *name && !strchr(name, '/') && name[0] != '.';
 }
 
-static void join_hunts(const cJSON *list, char *text, size_t size) {
-  const cJSON *item;
-  size_t used = 0;
-  text[0] = '\0';
-  cJSON_ArrayForEach(item, list) {
-    const char *word = cJSON_GetStringValue(item);
-    int n = snprintf(text + used, size - used, "%s%s", used ? ", " : "",
-                     word ? word : "");
-    if (n < 0 || (size_t)n >= size - used) return;
-    used += (size_t)n;
-  }
-}
-
 static mla_status add_entry(questions *q, mla_suite *suite, const cJSON *entry,
                             mla_error *err) {
   char hunts[MLA_HUNTS_MAX];
@@ -80,7 +68,7 @@ static mla_status add_entry(questions *q, mla_suite *suite, const cJSON *entry,
   if (!id || strchr(id, '!') || !is_name(name) || !cJSON_IsNumber(seed) ||
       !(seed->valuedouble >= 0) || seed->valuedouble > 9007199254740992.0)
     return bad(err, "has a case without id, name or seed");
-  join_hunts(GET(entry, "hunts"), hunts, sizeof hunts);
+  mla_json_join(GET(entry, "hunts"), hunts, sizeof hunts);
   mla_status status =
       mla_suite_add(suite, id, (uint64_t)seed->valuedouble, hunts,
                     !cJSON_IsTrue(GET(entry, "required")), err);
