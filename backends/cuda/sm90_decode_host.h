@@ -5,7 +5,6 @@
 #ifndef MLA_SM90_DECODE_HOST_H
 #define MLA_SM90_DECODE_HOST_H
 
-#include "gpu_host_list.h"
 #include "sm90_decode_rows.h"
 #include "sm90_launch.h"
 #include "sm90_tensor_map.h"
@@ -63,26 +62,6 @@ static inline mla_status mla_sm90_q_map(const mla_gpu_call *c,
   const uint64_t stride[1] = {(uint64_t)q->stride[1] * 2};
   const uint32_t box[2] = {64, MLA_SM90_ROWS};
   return mla_tensor_map(map, q->data, 2, size, stride, box, c->err);
-}
-
-static inline void mla_sm90_outputs(const mla_gpu_call *c, mla_sm90_args *a) {
-  const mla_tensor *out = mla_arg(c->args, MLA_T_OUT);
-  const mla_tensor *lse = mla_arg(c->args, MLA_T_LSE);
-  const mla_tensor *sink = mla_arg(c->args, MLA_T_SINK);
-  a->out = out->data;
-  a->o_token = out->stride[0];
-  a->o_head = out->stride[1];
-  a->out_dtype = out->dtype;
-  if (lse) {
-    a->lse = (float *)lse->data;
-    a->lse_token = lse->stride[0];
-    a->lse_head = lse->stride[1];
-    a->lse_base2 = (c->p->flags & MLA_LSE_BASE2) != 0;
-  }
-  if (sink) {
-    a->sink = (const float *)sink->data;
-    a->sink_step = sink->stride[0];
-  }
 }
 
 /* All but the plan and the keys. */

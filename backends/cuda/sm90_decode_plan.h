@@ -10,7 +10,7 @@
 #ifndef MLA_SM90_DECODE_PLAN_H
 #define MLA_SM90_DECODE_PLAN_H
 
-#include "gpu_port.h"
+#include "gpu_request.h"
 
 enum { MLA_SM90_BLOCK = 64, MLA_SM90_COST = 5, MLA_SM90_ROWS = 64 };
 
@@ -32,18 +32,12 @@ typedef struct mla_decode_plan {
 MLA_DEV int mla_plan_up(int keys) {
   return (keys + MLA_SM90_BLOCK - 1) / MLA_SM90_BLOCK;
 }
-/* Entries of list b that count. */
-MLA_DEV int mla_plan_listed(const int32_t *lengths, int64_t step, int width,
-                            int b) {
-  if (!lengths || !width) return width;
-  const int n = lengths[b * step];
-  return n < 0 ? 0 : (n < width ? n : width);
-}
+/* Entries of list b of either cache. */
 MLA_DEV int mla_plan_list(const mla_plan_lists &l, int b) {
-  return mla_plan_listed(l.lengths, l.step, l.width, b);
+  return mla_list_entries(l.lengths, l.step, l.width, b);
 }
 MLA_DEV int mla_plan_more(const mla_plan_lists &l, int b) {
-  return mla_plan_listed(l.more_lengths, l.more_step, l.more_width, b);
+  return mla_list_entries(l.more_lengths, l.more_step, l.more_width, b);
 }
 
 MLA_DEV int mla_plan_blocks(const mla_decode_plan &p, int b) {

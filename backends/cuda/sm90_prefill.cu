@@ -93,9 +93,6 @@ static int section_of(const mla_gpu_call *c) {
 
 static mla_prefill_sm90_args make_args(const mla_gpu_call *c) {
   const mla_tensor *start = mla_arg(c->args, MLA_T_QUERY_START_LOC);
-  const mla_tensor *out = mla_arg(c->args, MLA_T_OUT);
-  const mla_tensor *lse = mla_arg(c->args, MLA_T_LSE);
-  const mla_tensor *sink = mla_arg(c->args, MLA_T_SINK);
   mla_prefill_sm90_args a = {};
   a.plan.start = (const int32_t *)start->data;
   a.plan.start_step = start->stride[0];
@@ -105,20 +102,7 @@ static mla_prefill_sm90_args make_args(const mla_gpu_call *c) {
   a.counter = (int *)c->workspace;
   a.causal = (c->p->flags & MLA_CAUSAL) != 0;
   a.scale = (float)(c->p->scale * 1.4426950408889634);
-  a.out = out->data;
-  a.o_token = out->stride[0];
-  a.o_head = out->stride[1];
-  a.out_dtype = out->dtype;
-  if (lse) {
-    a.lse = (float *)lse->data;
-    a.lse_token = lse->stride[0];
-    a.lse_head = lse->stride[1];
-    a.lse_base2 = (c->p->flags & MLA_LSE_BASE2) != 0;
-  }
-  if (sink) {
-    a.sink = (const float *)sink->data;
-    a.sink_step = sink->stride[0];
-  }
+  mla_sm90_outputs(c, &a);
   return a;
 }
 

@@ -35,9 +35,7 @@ typedef struct mla_sparse_args {
 
 /* Entries of a token's list that are to be read. */
 MLA_DEV int mla_list_length(const mla_slot_list &l, int64_t token) {
-  if (!l.lengths) return l.width;
-  const int n = l.lengths[token * l.lengths_step];
-  return n < 0 ? 0 : (n < l.width ? n : l.width);
+  return mla_list_entries(l.lengths, l.lengths_step, l.width, token);
 }
 
 /* The slot that entry i of a list names; -1: none. */
