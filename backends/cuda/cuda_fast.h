@@ -8,6 +8,8 @@
 
 /* Dense decode, bf16, 576/512, sm_90a. */
 extern const mla_gpu_fast mla_cuda_decode_sm90;
+/* The same on other pages, and on caches of codes. */
+extern const mla_gpu_fast mla_cuda_pages_sm90;
 /* Sparse decode, bf16 and 656-byte caches, 576/512, sm_90a. */
 extern const mla_gpu_fast mla_cuda_listed_sm90;
 /* Matmul, bf16, sm_90a. */

@@ -218,12 +218,7 @@ MLA_DEV void listed_rows(const mla_sm90_args &a, const CUtensorMap *q_map,
   });
 }
 
-template <int Keys>
-static __global__ void __launch_bounds__(LISTED_THREADS, 1)
-    mla_decode_listed_sm90(const __grid_constant__ CUtensorMap q_map,
-                           const __grid_constant__ mla_sm90_listed x) {
-  extern __shared__ unsigned char raw[];
-  sm90_state s = sm90_begin(raw);
+MLA_DEV void listed_make_bars(const sm90_state &s) {
   if (threadIdx.x == 0) {
     sm90_make_bars(s);
     for (int i = 0; i < 2; i++) {
@@ -233,6 +228,15 @@ static __global__ void __launch_bounds__(LISTED_THREADS, 1)
     mbar_init_fence();
   }
   __syncthreads();
+}
+
+template <int Keys>
+static __global__ void __launch_bounds__(LISTED_THREADS, 1)
+    mla_decode_listed_sm90(const __grid_constant__ CUtensorMap q_map,
+                           const __grid_constant__ mla_sm90_listed x) {
+  extern __shared__ unsigned char raw[];
+  sm90_state s = sm90_begin(raw);
+  listed_make_bars(s);
   pdl_launch();
   pdl_wait();
   if (s.side == 2) {

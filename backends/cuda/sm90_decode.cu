@@ -7,13 +7,6 @@
 #include "mla_decode_bf16_sm90.cuh"
 #include "sm90_decode_host.h"
 
-/* Rows of a request at most: more is prefill's business. */
-enum { MAX_ROWS = 2048 };
-
-static int64_t rows_of(const mla_problem *p, const mla_limits *l) {
-  return (int64_t)p->num_heads * l->max_query_len;
-}
-
 static int page_serves(int page) {
   return page % MLA_SM90_BLOCK == 0 ||
          (page >= 8 && MLA_SM90_BLOCK % page == 0);
@@ -21,14 +14,13 @@ static int page_serves(int page) {
 
 static int serves(const mla_handle *h, const mla_problem *p,
                   const mla_limits *l) {
-  return mla_sm90_decodes(h, p) && !(p->flags & MLA_SPARSE) &&
-         p->cache_format == MLA_CACHE_BF16 && page_serves(p->block_size) &&
-         l->max_query_len >= 1 && rows_of(p, l) <= MAX_ROWS;
+  return mla_sm90_decodes_pages(h, p, l) && p->cache_format == MLA_CACHE_BF16 &&
+         page_serves(p->block_size);
 }
 
 static uint64_t workspace(const mla_handle *h, const mla_problem *p,
                           const mla_limits *l) {
-  return mla_sm90_workspace(mla_sm90_grid_of(h, rows_of(p, l)));
+  return mla_sm90_workspace(mla_sm90_grid_of(h, mla_sm90_rows(p, l)));
 }
 
 static int takes(const mla_gpu_call *c) {
@@ -48,27 +40,11 @@ static mla_status key_map(const mla_gpu_call *c, CUtensorMap *map) {
   return mla_tensor_map(map, k->data, 3, size, stride, box, c->err);
 }
 
-static mla_sm90_args make_args(const mla_gpu_call *c, const mla_sm90_grid &g) {
-  const mla_tensor *lens = mla_arg(c->args, MLA_T_SEQ_LENS);
-  const mla_tensor *start = mla_arg(c->args, MLA_T_QUERY_START_LOC);
-  const mla_tensor *table = mla_arg(c->args, MLA_T_BLOCK_TABLE);
-  mla_sm90_args a = mla_sm90_args_of(c, g);
-  a.plan.seq_lens = (const int32_t *)lens->data;
-  a.plan.seq_lens_step = lens->stride[0];
-  a.plan.start = (const int32_t *)start->data;
-  a.plan.start_step = start->stride[0];
-  a.plan.requests = (int)lens->shape[0];
-  a.table = (const int32_t *)table->data;
-  a.table_row = table->stride[0];
-  a.page = c->p->block_size;
-  return a;
-}
-
 static mla_status launch(const mla_gpu_call *c, const CUtensorMap &q_map,
                          const CUtensorMap &k_map) {
-  const int64_t rows = rows_of(c->p, &c->plan->limits);
+  const int64_t rows = mla_sm90_rows(c->p, &c->plan->limits);
   const mla_sm90_grid g = mla_sm90_grid_of(c->plan->handle, rows);
-  const mla_sm90_args a = make_args(c, g);
+  const mla_sm90_args a = mla_sm90_paged_args(c, g);
   cudaLaunchAttribute early;
   const cudaLaunchConfig_t config =
       mla_sm90_early(c, dim3((unsigned)g.m_blocks, (unsigned)g.parts), 256,

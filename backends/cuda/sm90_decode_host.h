@@ -43,6 +43,20 @@ static inline int mla_sm90_decodes(const mla_handle *h, const mla_problem *p) {
          mla_tensor_map_encoder() != NULL;
 }
 
+/* Rows of a request, and the most of them: more is prefill's business. */
+enum { MLA_SM90_MOST_ROWS = 2048 };
+static inline int64_t mla_sm90_rows(const mla_problem *p, const mla_limits *l) {
+  return (int64_t)p->num_heads * l->max_query_len;
+}
+
+/* Of requests' pages, not of lists. */
+static inline int mla_sm90_decodes_pages(const mla_handle *h,
+                                         const mla_problem *p,
+                                         const mla_limits *l) {
+  return mla_sm90_decodes(h, p) && !(p->flags & MLA_SPARSE) &&
+         l->max_query_len >= 1 && mla_sm90_rows(p, l) <= MLA_SM90_MOST_ROWS;
+}
+
 /* The copy engine wants 16-byte steps and rows of q in one even walk; outputs
    are written four at a time. */
 static inline int mla_sm90_takes_rows(const mla_gpu_call *c) {
@@ -53,6 +67,17 @@ static inline int mla_sm90_takes_rows(const mla_gpu_call *c) {
   if (q->shape[0] > 1 && q->stride[0] != q->shape[1] * width) return 0;
   return out->stride[0] % 4 == 0 && out->stride[1] % 4 == 0 &&
          (uintptr_t)out->data % 16 == 0 && q->shape[0] > 0;
+}
+
+/* Entries that warps bring are loaded by units, and found by 31 bits of them:
+   32 GiB. */
+static inline int mla_sm90_takes_units(const mla_tensor *t) {
+  const int64_t unit = 16, far = unit << 31;
+  const int bytes = mla_dtype_bits(t->dtype) / 8;
+  const int64_t block = t->stride[0] * bytes, row = t->stride[1] * bytes;
+  return (uintptr_t)t->data % unit == 0 && t->stride[2] == 1 &&
+         block % unit == 0 && row % unit == 0 && block >= 0 && row >= 0 &&
+         t->shape[0] * block + t->shape[1] * row <= far;
 }
 
 static inline mla_status mla_sm90_q_map(const mla_gpu_call *c,
@@ -77,6 +102,24 @@ static inline mla_sm90_args mla_sm90_args_of(const mla_gpu_call *c,
   a.part_lse = a.part_out + 512 * mla_sm90_scratch_rows(g);
   a.splits = (mla_plan_split *)(a.part_lse + mla_sm90_scratch_rows(g));
   mla_sm90_outputs(c, &a);
+  return a;
+}
+
+/* With the plan, where keys are requests' pages. */
+static inline mla_sm90_args mla_sm90_paged_args(const mla_gpu_call *c,
+                                                const mla_sm90_grid &g) {
+  const mla_tensor *lens = mla_arg(c->args, MLA_T_SEQ_LENS);
+  const mla_tensor *start = mla_arg(c->args, MLA_T_QUERY_START_LOC);
+  const mla_tensor *table = mla_arg(c->args, MLA_T_BLOCK_TABLE);
+  mla_sm90_args a = mla_sm90_args_of(c, g);
+  a.plan.seq_lens = (const int32_t *)lens->data;
+  a.plan.seq_lens_step = lens->stride[0];
+  a.plan.start = (const int32_t *)start->data;
+  a.plan.start_step = start->stride[0];
+  a.plan.requests = (int)lens->shape[0];
+  a.table = (const int32_t *)table->data;
+  a.table_row = table->stride[0];
+  a.page = c->p->block_size;
   return a;
 }
 

@@ -23,19 +23,11 @@ static uint64_t workspace(const mla_handle *h, const mla_problem *p,
   return mla_sm90_workspace(mla_sm90_grid_of(h, p->num_heads));
 }
 
-/* Entries are loaded by units, and found by 31 bits of them: 32 GiB. */
-static const int64_t FAR = (int64_t)LISTED_UNIT << 31;
-static int takes_cache(const mla_tensor *t) {
-  const int bytes = mla_dtype_bits(t->dtype) / 8;
-  const int64_t block = t->stride[0] * bytes, row = t->stride[1] * bytes;
-  return (uintptr_t)t->data % LISTED_UNIT == 0 && t->stride[2] == 1 &&
-         block % LISTED_UNIT == 0 && row % LISTED_UNIT == 0 && block >= 0 &&
-         row >= 0 && t->shape[0] * block + t->shape[1] * row <= FAR;
-}
 static int takes(const mla_gpu_call *c) {
   const mla_tensor *more = mla_arg(c->args, MLA_T_EXTRA_CACHE);
-  return mla_sm90_takes_rows(c) && takes_cache(mla_arg(c->args, MLA_T_CACHE)) &&
-         (!(c->p->flags & MLA_EXTRA_CACHE) || takes_cache(more));
+  return mla_sm90_takes_rows(c) &&
+         mla_sm90_takes_units(mla_arg(c->args, MLA_T_CACHE)) &&
+         (!(c->p->flags & MLA_EXTRA_CACHE) || mla_sm90_takes_units(more));
 }
 
 static mla_sm90_list list_of(const mla_slot_list &from) {

@@ -51,7 +51,6 @@ MLA_DEV void mla_mfma_32(mla_u32x2 a, mla_u32x2 b, mla_f32x16 *d,
   mla_mfma_32<type>(a, b, d, __FILE__, __LINE__)
 #define MLA_TO_F16(x) mla_float_to_f16(x)
 #define MLA_FROM_F16(bits) mla_f16_to_float(bits)
-#define MLA_UNROLL
 #define MLA_THREAD_AGAIN() MLA_TID
 #define MLA_FORGET(x) (void)(x)
 #define MLA_TWO_WAVES
@@ -89,7 +88,6 @@ MLA_DEV void mla_mfma_32(mla_u32x2 a, mla_u32x2 b, mla_f32x16 *d) {
 /* One instruction, to nearest. */
 #define MLA_TO_F16(x) __builtin_bit_cast(uint16_t, (_Float16)(x))
 #define MLA_FROM_F16(bits) ((float)__builtin_bit_cast(_Float16, bits))
-#define MLA_UNROLL _Pragma("unroll")
 /* MLA_TID without a register that lives from the beginning to the end. */
 #define MLA_THREAD_AGAIN()                                   \
   ((int)(__builtin_amdgcn_readfirstlane(MLA_TID / 64) * 64 + \

@@ -1,0 +1,90 @@
+/*
+ * The host side of mla_decode_pages_sm90: what it serves, and the launch.
+ */
+#include <stdio.h>
+
+#include "cuda_fast.h"
+#include "mla_decode_pages_sm90.cuh"
+#include "sm90_decode_host.h"
+
+static int kind_of(int format) {
+  switch (format) {
+    case MLA_CACHE_BF16: return PAGES_BF16;
+    case MLA_CACHE_FP8_DS_MLA: return PAGES_656;
+    case MLA_CACHE_FP8_E4M3:
+    case MLA_CACHE_FP8_TOKEN: return PAGES_E4M3;
+    case MLA_CACHE_INT8_TOKEN: return PAGES_I8;
+    default: return -1;
+  }
+}
+
+static int serves(const mla_handle *h, const mla_problem *p,
+                  const mla_limits *l) {
+  return mla_sm90_decodes_pages(h, p, l) && kind_of(p->cache_format) >= 0;
+}
+
+static uint64_t workspace(const mla_handle *h, const mla_problem *p,
+                          const mla_limits *l) {
+  return mla_sm90_workspace(mla_sm90_grid_of(h, mla_sm90_rows(p, l)));
+}
+
+static int takes(const mla_gpu_call *c) {
+  return mla_sm90_takes_rows(c) &&
+         mla_sm90_takes_units(mla_arg(c->args, MLA_T_CACHE));
+}
+
+static mla_sm90_pages make_args(const mla_gpu_call *c, const mla_sm90_grid &g) {
+  const mla_tensor *cache = mla_arg(c->args, MLA_T_CACHE);
+  const mla_entry entry = mla_gpu_entry(c, MLA_T_CACHE);
+  const int bytes = mla_dtype_bits(cache->dtype) / 8, page = c->p->block_size;
+  mla_sm90_pages x = {};
+  x.rows = mla_sm90_paged_args(c, g);
+  x.cache = (const unsigned char *)cache->data;
+  x.block = (int)(cache->stride[0] * bytes / LISTED_UNIT);
+  x.row = (int)(cache->stride[1] * bytes / LISTED_UNIT);
+  x.shift = page & (page - 1) ? -1 : __builtin_ctz((unsigned)page);
+  if (entry.scale != MLA_DTYPE_NONE) x.scale_at = entry.scale_at;
+  x.one = entry.one;
+  return x;
+}
+
+template <int Kind>
+static mla_status launch(const mla_gpu_call *c) {
+  const int64_t rows = mla_sm90_rows(c->p, &c->plan->limits);
+  const mla_sm90_grid g = mla_sm90_grid_of(c->plan->handle, rows);
+  const mla_sm90_pages x = make_args(c, g);
+  CUtensorMap q_map;
+  mla_status st = mla_sm90_q_map(c, &q_map);
+  if (st == MLA_OK)
+    st = mla_gpu_shared(c, (const void *)mla_decode_pages_sm90<Kind>,
+                        SM90_BYTES, "decode_pages_sm90");
+  if (st != MLA_OK) return st;
+  cudaLaunchAttribute early;
+  const cudaLaunchConfig_t config =
+      mla_sm90_early(c, dim3((unsigned)g.m_blocks, (unsigned)g.parts),
+                     LISTED_THREADS, SM90_BYTES, &early);
+  st = mla_gpu_check(
+      c->err,
+      cudaLaunchKernelEx(&config, mla_decode_pages_sm90<Kind>, q_map, x),
+      "decode_pages_sm90");
+  return st == MLA_OK ? mla_sm90_merge(c, x.rows, g, (int)rows) : st;
+}
+
+static mla_status run(const mla_gpu_call *c) {
+  switch (kind_of(c->p->cache_format)) {
+    case PAGES_656: return launch<PAGES_656>(c);
+    case PAGES_E4M3: return launch<PAGES_E4M3>(c);
+    case PAGES_I8: return launch<PAGES_I8>(c);
+    default: return launch<PAGES_BF16>(c);
+  }
+}
+
+static void describe(const mla_problem *p, mla_answer *answer) {
+  static const char *const names[] = {"bf16", "656", "e4m3", "int8"};
+  snprintf(answer->kernel, sizeof answer->kernel, "decode_pages_%s_sm90",
+           names[kind_of(p->cache_format)]);
+  mla_sm90_promise(answer);
+}
+
+const mla_gpu_fast mla_cuda_pages_sm90 = {serves, workspace, describe, takes,
+                                          run};
