@@ -63,6 +63,7 @@
   __shared__ type name[rows][columns]
 #define MLA_DYNAMIC_SHARED(type, name) extern __shared__ type name[]
 #define MLA_BARRIER() __syncthreads()
+#define MLA_UNROLL _Pragma("unroll")
 #define MLA_LAUNCH(kernel, grid, block, shared, stream, ...) \
   kernel<<<grid, block, shared, stream>>>(__VA_ARGS__)
 

@@ -35,6 +35,7 @@ struct dim3 {
 #define MLA_SHFL_XOR(v, m) emu_shuffle_xor(v, m, EMU_SITE)
 #define MLA_SHFL(v, lane) emu_shuffle(v, lane, EMU_SITE)
 #define MLA_BARRIER() emu_barrier(EMU_SITE)
+#define MLA_UNROLL
 #define MLA_WAVE_SYNC() emu_wave_sync(EMU_SITE)
 
 #define MLA_KERNEL static void
