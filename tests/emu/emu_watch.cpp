@@ -212,7 +212,12 @@ inline void write_word(size_t at, unsigned mask, const void *pc) {
   c.write_at = code_offset(pc);
 }
 
-bool is_known(size_t at) {
+inline size_t arena_offset(const void *address) {
+  return (size_t)(reinterpret_cast<uintptr_t>(address) -
+                  reinterpret_cast<uintptr_t>(arena));
+}
+
+inline bool is_known(size_t at) {
   const uint16_t tag = known[at / 4];
   return tag == emu_current.block_tag || tag == emu_current.wave_tag;
 }
@@ -251,17 +256,24 @@ void touch_memory(const void *address, size_t size, bool write,
       emu_where(pc, NULL, 0).c_str());
 }
 
-inline void touch(const void *address, size_t size, bool write,
-                  const void *pc) {
-  const size_t at = (size_t)(reinterpret_cast<uintptr_t>(address) -
-                             reinterpret_cast<uintptr_t>(arena));
-  /* What is known to be read lies in a tile of this block. */
-  if (at < ARENA && !write && size == 4 && at % 4 == 0 && is_known(at)) return;
+/* Apart, so that a read of what is known, which most accesses are, saves no
+   registers for the rest. */
+__attribute__((noinline)) void touch_unknown(const void *address, size_t size,
+                                             bool write, const void *pc) {
+  const size_t at = arena_offset(address);
   if (!emu_current.running) return;
   if (at < ARENA)
     touch_shared(at, size, write, pc);
   else
     touch_memory(address, size, write, pc);
+}
+
+inline void touch(const void *address, size_t size, bool write,
+                  const void *pc) {
+  const size_t at = arena_offset(address);
+  /* What is known to be read lies in a tile of this block. */
+  if (at < ARENA && !write && size == 4 && at % 4 == 0 && is_known(at)) return;
+  touch_unknown(address, size, write, pc);
 }
 
 }  // namespace
@@ -272,8 +284,7 @@ void emu_forget_known() {
 
 /* What is not shared memory at all was meant to be. */
 static size_t in_arena(const void *at, const void *pc) {
-  const size_t offset = (size_t)(reinterpret_cast<uintptr_t>(at) -
-                                 reinterpret_cast<uintptr_t>(arena));
+  const size_t offset = arena_offset(at);
   if (offset >= ARENA)
     emu_stop("lane %d wants shared memory at %p, which is none, %s",
              emu_current.lane, at, emu_where(pc, NULL, 0).c_str());
