@@ -3,11 +3,11 @@
 #include "cpu_parallel.h"
 
 #define LANES MLA_CPU_LANES
-#define PANELS 4 /* of x, in a task */
+#define PANELS 8 /* of x, in a task */
 #define ROWS_N (PANELS * LANES)
-#define ROWS_M 256           /* of y, in a task */
+#define ROWS_M 512           /* of y, in a task, where tasks are many */
 #define ROWS_Y 64            /* of y, widened at once */
-#define CHAIN MLA_CPU_CHAIN  /* of k */
+#define CHAIN 128            /* of k: rows of y and a panel of x in L1 */
 #define LD_ROWS (CHAIN + 16) /* of y where k is contiguous: odd lines */
 #define LD_COLS (ROWS_Y + 16)
 
@@ -25,7 +25,7 @@ typedef struct run {
   const mla_cpu_gemm *g;
   unsigned char *scratch;
   uint64_t scratch_bytes;
-  int64_t tiles_n, tiles_m;
+  int64_t tiles_n, tiles_m, rows_m;
 } run;
 
 /* One task: a tile of a batch. */
@@ -97,21 +97,47 @@ static void widen_y(const run *r, const tile *t, int64_t m0, int64_t m,
            m);
 }
 
+/* Hints for a share of the next rows of y, from (m0, k0), so that they are
+   near when they are widened. */
+static void fetch_y(const run *r, const tile *t, int64_t m0, int64_t k0,
+                    int64_t share, int64_t shares) {
+  const mla_cpu_matrix *y = &r->g->y;
+  int64_t m = mla_cpu_min(ROWS_Y, t->m - m0);
+  int64_t k = mla_cpu_min(CHAIN, r->g->k - k0);
+  int64_t base = t->batch * y->batch + (t->m0 + m0) * y->row + k0 * y->col;
+  int64_t count = y->col == 1 ? m : k, stride = y->col == 1 ? y->row : y->col;
+  int64_t bytes = (y->col == 1 ? k : m) * mla_cpu_type_bytes(y->type);
+  int64_t end = count * (share + 1) / shares;
+  for (int64_t i = count * share / shares; i < end; i++)
+    r->context->table.fetch(mla_cpu_at(y->data, y->type, base + i * stride),
+                            bytes);
+}
+
 static const float ones[LANES] = {1, 1, 1, 1, 1, 1, 1, 1,
                                   1, 1, 1, 1, 1, 1, 1, 1};
 
+/* Rows i .. i + m of y's tile with all panels; meanwhile the next rows come. */
+static void multiply_rows(const run *r, const tile *t, int64_t i, int64_t m,
+                          int64_t k0, int64_t k, scratch *s) {
+  int by_rows = r->g->y.col == 1, last = i + m == t->m;
+  int64_t next_m = last ? 0 : i + m, next_k = last ? k0 + k : k0;
+  int64_t panels = mla_cpu_ceil(t->n, LANES);
+  for (int64_t p = 0; p < panels; p++) {
+    if (next_k < r->g->k) fetch_y(r, t, next_m, next_k, p, panels);
+    r->context->table.product(m, k, s->y, by_rows ? LD_ROWS : 1,
+                              by_rows ? 1 : LD_COLS, s->x + p * CHAIN * LANES,
+                              k0 == 0 ? NULL : ones,
+                              s->c + (p * ROWS_M + i) * LANES);
+  }
+}
+
 static void multiply_chain(const run *r, const tile *t, int64_t k0, int64_t k,
                            scratch *s) {
-  int by_rows = r->g->y.col == 1;
   pack_x(r, t, k0, k, s);
   for (int64_t i = 0; i < t->m; i += ROWS_Y) {
     int64_t m = mla_cpu_min(ROWS_Y, t->m - i);
     widen_y(r, t, t->m0 + i, m, k0, k, s->y);
-    for (int64_t at = 0; at < t->n; at += LANES)
-      r->context->table.product(m, k, s->y, by_rows ? LD_ROWS : 1,
-                                by_rows ? 1 : LD_COLS, s->x + at * CHAIN,
-                                k0 == 0 ? NULL : ones,
-                                s->c + at * ROWS_M + i * LANES);
+    multiply_rows(r, t, i, m, k0, k, s);
   }
 }
 
@@ -133,13 +159,26 @@ static void gemm_task(void *state, int64_t index, int thread) {
   scratch s = scratch_take(&arena);
   tile t;
   t.batch = index / (r->tiles_n * r->tiles_m);
-  t.m0 = index / r->tiles_n % r->tiles_m * ROWS_M;
+  t.m0 = index / r->tiles_n % r->tiles_m * r->rows_m;
   t.n0 = index % r->tiles_n * ROWS_N;
-  t.m = mla_cpu_min(ROWS_M, g->m - t.m0);
+  t.m = mla_cpu_min(r->rows_m, g->m - t.m0);
   t.n = mla_cpu_min(ROWS_N, g->n - t.n0);
   for (int64_t k0 = 0; k0 < g->k; k0 += CHAIN)
     multiply_chain(r, &t, k0, mla_cpu_min(CHAIN, g->k - k0), &s);
   store_tile(r, &t, &s);
+}
+
+/* Smaller tiles where there would be too few for all threads; a number's sum
+   is the same in any. */
+static void cut(run *r) {
+  const mla_cpu_gemm *g = r->g;
+  r->tiles_n = mla_cpu_ceil(g->n, ROWS_N);
+  r->rows_m = ROWS_M;
+  while (r->rows_m > ROWS_Y &&
+         g->batch * r->tiles_n * mla_cpu_ceil(g->m, r->rows_m) <
+             4 * r->context->threads)
+    r->rows_m /= 2;
+  r->tiles_m = mla_cpu_ceil(g->m, r->rows_m);
 }
 
 uint64_t mla_cpu_gemm_workspace(const mla_cpu_context *c) {
@@ -152,11 +191,10 @@ uint64_t mla_cpu_gemm_workspace(const mla_cpu_context *c) {
 void mla_cpu_gemm_run(const mla_cpu_context *c, const mla_cpu_gemm *g,
                       void *workspace) {
   mla_cpu_arena one = {NULL, 0}, all = {workspace, 0};
-  run r = {c, g, NULL, 0, 0, 0};
+  run r = {c, g, NULL, 0, 0, 0, 0};
   scratch_take(&one);
   r.scratch_bytes = one.used;
   r.scratch = mla_cpu_take(&all, (uint64_t)c->threads, one.used);
-  r.tiles_n = mla_cpu_ceil(g->n, ROWS_N);
-  r.tiles_m = mla_cpu_ceil(g->m, ROWS_M);
+  cut(&r);
   mla_cpu_parallel(c->threads, g->batch * r.tiles_n * r.tiles_m, gemm_task, &r);
 }

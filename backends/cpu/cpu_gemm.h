@@ -1,7 +1,7 @@
 /*
  * cpu_gemm.h - batches of matrix products, out[n][m] = sum_k x[n][k] y[m][k],
  * any strides, any of the types: q_absorb, v_expand, matmul, the fused forms
- * of absorb. Sums are f32, in chains of at most MLA_CPU_CHAIN.
+ * of absorb. Sums are f32, in chains far below MLA_CPU_CHAIN.
  */
 #ifndef MLA_CPU_GEMM_H
 #define MLA_CPU_GEMM_H
