@@ -235,8 +235,11 @@ void mla_cpu_part_finish(const mla_cpu_table *table, int64_t v_dim,
     int empty = l == 0.0f;
     row_weights(m, l, rows->sink[x], &times, &over);
     float factor = times / over;
-    for (int64_t c = 0; c < v_dim; c++)
-      line[c] = empty ? 0.0f : part.acc[c * LANES + x] * factor;
+    if (rows->tiles && !empty)
+      table->tile_line(line, part.acc, x, v_dim, factor);
+    else
+      for (int64_t c = 0; c < v_dim; c++)
+        line[c] = empty ? 0.0f : part.acc[c * LANES + x] * factor;
     table->store[rows->out_type](rows->out[x], line, v_dim);
     if (rows->lse[x])
       *rows->lse[x] = empty ? minus_infinity() : row_lse(m, l, rows->base2);

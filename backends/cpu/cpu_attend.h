@@ -70,6 +70,7 @@ typedef struct mla_cpu_rows_out {
   int rows; /* lanes in use */
   int out_type;
   int base2; /* lse to base 2 */
+  int tiles; /* acc lies in tiles (cpu_tiles.h), not [v_dim][LANES] */
   void *out[MLA_CPU_LANES];
   float *lse[MLA_CPU_LANES];        /* all NULL: not wanted */
   const float *sink[MLA_CPU_LANES]; /* all NULL: none */

@@ -49,7 +49,7 @@ int mla_cpu_decode_by_tiles(const mla_cpu_context *c) {
   const mla_problem *p = &c->problem;
   return c->table.tile_scores && p->op == MLA_OP_DECODE &&
          p->q_dtype == MLA_BF16 && p->cache_format == MLA_CACHE_BF16 &&
-         !(p->flags & (MLA_SEPARATE_V | MLA_SPARSE)) && p->v_dim % 16 == 0 &&
+         !(p->flags & (MLA_SEPARATE_V | MLA_SPARSE)) && p->v_dim % 32 == 0 &&
          !mla_cpu_decode_by_rows(c);
 }
 
@@ -85,7 +85,7 @@ static scratch scratch_take(mla_cpu_arena *arena, const mla_cpu_context *c) {
   memset(&s, 0, sizeof s);
   if (mla_cpu_decode_by_tiles(c)) {
     mla_cpu_tile_take(arena, &s.tile, panels, 0, p->v_dim);
-    mla_cpu_tiles_take(arena, &s.tiles, panels, p->head_dim, p->v_dim);
+    mla_cpu_tiles_take(arena, &s.tiles, panels, p->head_dim);
     s.tiles.scale = (float)p->scale;
   } else if (mla_cpu_decode_by_rows(c)) {
     mla_cpu_tile_take(arena, &s.tile, panels, 0, p->v_dim);
@@ -235,6 +235,7 @@ static void write_rows(const decode *d, const mla_cpu_unit *u, int panel,
   r.out_type = mla_cpu_type_of(d->out->dtype);
   r.base2 = (d->c->problem.flags & MLA_LSE_BASE2) != 0;
   r.rows = (int)mla_cpu_min(LANES, u->rows - (int64_t)panel * LANES);
+  r.tiles = mla_cpu_decode_by_tiles(d->c);
   for (int x = 0; x < r.rows; x++) {
     int64_t row = u->row + (int64_t)panel * LANES + x;
     int64_t token = token_of(d, u, row), head = head_of(d, u, row);
@@ -379,28 +380,30 @@ static void turn_keys(key_lists *l) {
   list_keys(done, l->now->first + l->now->n, l->last, l->most);
 }
 
-/* As below, for a matrix unit: keys as they are, in larger blocks. */
+/* What sixteen keys of a page lie apart; 0: they may lie in several. */
+static int64_t tile_stride(const decode *d) {
+  return d->c->problem.block_size % 16 == 0 ? d->cache->stride[1] : 0;
+}
+
+/* As below, for a matrix unit: keys where they lie, in larger blocks. */
 static void attend_key_tiles(const decode *d, const mla_cpu_unit *u,
                              int64_t first, int64_t last, scratch *s) {
-  int64_t width = d->c->problem.head_dim;
   mla_cpu_tile_block b;
   key_lists keys;
   memset(&b, 0, sizeof b);
-  b.v = s->tiles.keys;
-  b.v_ld = s->tiles.ld;
   b.fresh = 1;
   b.ahead = fetch_keys;
   start_keys(&keys, d, u, first, last, MLA_CPU_TILE_BLOCK);
-  for (; keys.now->n > 0; turn_keys(&keys), b.fresh = 0) {
+  do { /* no keys at all: what is fresh gets its zeros */
     b.first = keys.now->first;
     b.n = keys.now->n;
     b.ahead_state = keys.next;
-    for (int j = 0; j < b.n; j++)
-      memcpy(s->tiles.keys + j * s->tiles.ld, keys.now->k[j],
-             (size_t)width * sizeof(uint16_t));
-    mla_cpu_tiles_pad(&s->tiles, b.n, width);
+    mla_cpu_tiles_keys(&s->tiles, b.n, d->c->problem.head_dim, keys.now->k,
+                       tile_stride(d));
     mla_cpu_tiles_attend(&d->c->table, &s->tile, &s->tiles, &b);
-  }
+    turn_keys(&keys);
+    b.fresh = 0;
+  } while (keys.now->n > 0);
 }
 
 /* As below, with keys read where they lie. */
@@ -458,6 +461,8 @@ static void attend_split(const decode *d, const mla_cpu_unit *u, int64_t k,
         mla_cpu_part_at(parts + p * mla_cpu_part_floats(v_dim), v_dim);
     if (s->few.q)
       mla_cpu_rows_clear(part, v_dim, s->few.rows - p * LANES);
+    else if (s->tiles.queries)
+      mla_cpu_tiles_clear(part);
     else
       mla_cpu_part_clear(part, v_dim);
   }
@@ -472,11 +477,22 @@ static void attend_split(const decode *d, const mla_cpu_unit *u, int64_t k,
 
 /* ------------------------------------------------------------------ tasks */
 
+/* The first `columns` of two parts: a multiple of 32 where they are tiles. */
+static void fold_columns(const decode *d, int64_t columns, mla_cpu_part part,
+                         mla_cpu_part other) {
+  const mla_cpu_table *table = &d->c->table;
+  if (mla_cpu_decode_by_tiles(d->c))
+    table->tile_fold(columns / 16, part.m, part.l, part.acc, other.m, other.l,
+                     other.acc);
+  else
+    mla_cpu_part_fold(table, columns, part, other);
+}
+
 static void fold_panel(const decode *d, mla_cpu_part part, mla_cpu_part other) {
   if (mla_cpu_decode_by_rows(d->c))
     mla_cpu_rows_fold(d->c->problem.v_dim, part, other);
   else
-    mla_cpu_part_fold(&d->c->table, d->c->problem.v_dim, part, other);
+    fold_columns(d, d->c->problem.v_dim, part, other);
 }
 
 static void write_panel(const decode *d, const mla_cpu_unit *u, int panel,
@@ -531,6 +547,12 @@ static void fold_few(const decode *d, const mla_cpu_unit *u, int panel,
   write_panel(d, u, panel, part, s);
 }
 
+/* Where a slice of the values begins: at whole tiles, wherever there are. */
+static int64_t slice_at(int64_t v_dim, int64_t slice) {
+  int64_t step = v_dim % 32 == 0 ? 32 : 1;
+  return v_dim / step * slice / fold_slices * step;
+}
+
 /*
  * Folds a slice of the parts of one panel of a shared unit, in order. A panel's
  * maximum and denominator are found anew for each slice: few panels and many
@@ -539,8 +561,8 @@ static void fold_few(const decode *d, const mla_cpu_unit *u, int panel,
 static void fold_task(void *state, int64_t index, int thread) {
   const decode *d = state;
   int64_t v_dim = d->c->problem.v_dim, slice = index % fold_slices;
-  int64_t first = v_dim * slice / fold_slices;
-  int64_t count = v_dim * (slice + 1) / fold_slices - first;
+  int64_t first = slice_at(v_dim, slice);
+  int64_t count = slice_at(v_dim, slice + 1) - first;
   index /= fold_slices;
   const mla_cpu_unit *u = &d->schedule.unit[index / d->schedule.panels];
   int panel = (int)(index % d->schedule.panels);
@@ -555,13 +577,12 @@ static void fold_task(void *state, int64_t index, int thread) {
   mla_cpu_part part = mla_cpu_part_at(slot_of(d, u, 0, panel), v_dim);
   memcpy(m, part.m, sizeof m);
   memcpy(l, part.l, sizeof l);
-  float *acc = part.acc + first * LANES;
+  mla_cpu_part whole = {m, l, part.acc + first * LANES};
   for (int64_t k = 1; k < splits; k++) {
     mla_cpu_part next = mla_cpu_part_at(slot_of(d, u, k, panel), v_dim);
-    d->c->table.fold(count, m, l, acc, next.m, next.l,
-                     next.acc + first * LANES);
+    next.acc += first * LANES;
+    fold_columns(d, count, whole, next);
   }
-  mla_cpu_part whole = {m, l, acc};
   write_rows(d, u, panel, whole, first, count, s.line);
 }
 

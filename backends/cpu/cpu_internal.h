@@ -65,8 +65,11 @@ extern const mla_cpu_op mla_cpu_op_kv_write, mla_cpu_op_kv_read,
     mla_cpu_op_merge, mla_cpu_op_matmul, mla_cpu_op_index,
     mla_cpu_op_map_indices;
 
-/* Does a matrix unit do it, with probabilities rounded to bf16? */
+/* Does a matrix unit do it, with probabilities (and up-projected keys and
+   values) rounded to bf16? */
 int mla_cpu_decode_by_tiles(const mla_cpu_context *context);
+
+int mla_cpu_prefill_by_tiles(const mla_cpu_context *context);
 
 /* Does each row walk along the keys, instead of many lying side by side? */
 int mla_cpu_decode_by_rows(const mla_cpu_context *context);

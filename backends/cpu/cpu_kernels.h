@@ -135,38 +135,87 @@ typedef void mla_cpu_scale_codes_fn(float *to, const void *from, int64_t n,
  * Where a matrix unit multiplies bf16 into f32, tile by tile of 16 rows and 32
  * numbers. What it takes, n and k rounded up with zeros (n16: to 16):
  *
- *   keys     [n16][ld]                     rows as a cache holds them, k32 wide
+ *   keys     [n16 / 16] tiles of 16 rows, k32 wide, where they lie
  *   queries  [k32 / 2][LANES][2]           pairs of columns, lane by lane
- *   weights  [n32 / 2][LANES][2]           pairs of keys, lane by lane
- *   values   [v_dim / 16][TILE_BLOCK / 32][16][32]  transposed, tile by tile,
- *            the first n32 / 32 of each row of tiles in use
+ *   scores   [n16][LANES]
+ *   weights  [n32 / 32][LANES][32]         a lane's weights, tile by tile
+ *   values   [columns / 32][n32 / 32][2][16][16][2]  pairs of keys
+ *   acc      [columns / 16][LANES][16]
+ *
+ * Columns of values and acc come 32 at a time, as two keys are interleaved
+ * without crossing quarters of a register: of each eight, the first four are in
+ * the first 16, the others in the second.
  */
 #define MLA_CPU_TILE_DEPTH 32
 #define MLA_CPU_TILE_BLOCK 256 /* keys of one block, at most */
+
+/* Where column c lies among those of values and acc. */
+#define MLA_CPU_TILE_COLUMN(c) \
+  ((c) / 32 * 32 + (c) / 4 % 2 * 16 + (c) / 8 % 4 * 4 + (c) % 4)
+
+/* Sixteen rows, ld numbers apart. */
+typedef struct mla_cpu_tile_rows {
+  const uint16_t *at;
+  int64_t ld;
+} mla_cpu_tile_rows;
 
 /* One panel's queries from its rows of k numbers. */
 typedef void mla_cpu_tile_queries_fn(uint16_t *queries,
                                      const uint16_t *const *rows, int64_t k);
 
-/* Values from n rows of v_dim numbers, a multiple of 16. */
-typedef void mla_cpu_tile_values_fn(uint16_t *values, const uint16_t *rows,
-                                    int64_t ld, int64_t n, int64_t v_dim);
+/* Values of n keys from tiles of rows: columns first .. first + 31 of them.
+   Rows from n on are not looked at. */
+typedef void mla_cpu_tile_values_fn(uint16_t *values,
+                                    const mla_cpu_tile_rows *rows, int64_t n,
+                                    int64_t first);
 
-/* Weights from s[n][LANES], rounded to nearest even. */
-typedef void mla_cpu_tile_weights_fn(uint16_t *weights, const float *s,
-                                     int64_t n);
+/*
+ * As softmax, of scale times s, with a scale above 0; s stays. Weights are
+ * rounded to nearest even, l is not.
+ */
+typedef void mla_cpu_tile_softmax_fn(int64_t n, const float *s, float scale,
+                                     const int32_t *visible, float *m, float *l,
+                                     float *beta, uint16_t *weights);
 
-/* scores[panel][n16][LANES] = keys x queries of one panel or two. */
+/* As fold, of acc's tiles of sixteen columns. */
+typedef void mla_cpu_tile_fold_fn(int64_t tiles, float *m, float *l, float *acc,
+                                  const float *m2, const float *l2,
+                                  const float *acc2);
+
+/* Each lane's row of acc times its number. */
+typedef void mla_cpu_tile_scale_fn(int64_t tiles, float *acc,
+                                   const float *times);
+
+/* A lane's first n columns, a multiple of 32, in their own order, times a
+   number. */
+typedef void mla_cpu_tile_line_fn(float *line, const float *acc, int64_t lane,
+                                  int64_t n, float times);
+
+/* Products c[n][LANES], n a multiple of 32, rounded to nearest even: to rows ld
+   numbers apart; to every other 16 columns of values, 32 keys after another. */
+typedef void mla_cpu_tile_narrow_fn(uint16_t *rows, int64_t ld, const float *c,
+                                    int64_t n);
+typedef void mla_cpu_tile_pairs_fn(uint16_t *values, const float *c, int64_t n);
+
+/* Is there no infinity and no NaN among n numbers? */
+typedef int mla_cpu_tile_finite_fn(const uint16_t *x, int64_t n);
+
+/* Before the next two on a thread, and after them. */
+typedef void mla_cpu_tile_begin_fn(void);
+typedef void mla_cpu_tile_end_fn(void);
+
+/* scores[panel] = keys x queries of one panel or two. */
 typedef void mla_cpu_tile_scores_fn(int64_t n16, int64_t k32,
-                                    const uint16_t *keys, int64_t ld,
-                                    int panels, const uint16_t *const *queries,
+                                    const mla_cpu_tile_rows *keys, int panels,
+                                    const uint16_t *const *queries,
                                     float *const *scores);
 
-/* acc[panel][v_dim][LANES] = values x weights of one panel or two, on top of
-   what is there if `add`. */
-typedef void mla_cpu_tile_product_fn(int64_t v_dim, int64_t n32,
-                                     const uint16_t *values, int panels,
-                                     const uint16_t *const *weights, int add,
-                                     float *const *acc);
+/* acc[panel] = weights x values of one panel or two, for 32 columns or 64, on
+   top of what is there if `add`. next: of values, from 32 columns to the
+   others. */
+typedef void mla_cpu_tile_product_fn(int64_t columns, int64_t n32,
+                                     const uint16_t *values, int64_t next,
+                                     int panels, const uint16_t *const *weights,
+                                     int add, float *const *acc);
 
 #endif

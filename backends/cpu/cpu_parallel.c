@@ -7,8 +7,9 @@
 void mla_cpu_parallel(int threads, int64_t count, mla_cpu_task_fn *task,
                       void *state) {
 #ifdef _OPENMP
-  if (threads > count) threads = (int)count;
-  if (threads > 1) {
+  /* Always the same team: where its size changes, threads end and begin, which
+     takes longer than a step of decode. */
+  if (threads > 1 && count > 1) {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (int64_t i = 0; i < count; i++) task(state, i, omp_get_thread_num());
     return;

@@ -48,11 +48,24 @@ static mla_cpu_prefill_scratch scratch_take(mla_cpu_arena *arena,
   s.tile.soft_cap = (float)p->logits_soft_cap;
   s.parts = mla_cpu_take(arena, parts, sizeof(float));
   s.tile.parts = s.parts;
+  s.line = mla_cpu_take(arena, (uint64_t)p->v_head_dim, sizeof(float));
+  if (mla_cpu_prefill_by_tiles(c)) {
+    mla_cpu_tiles_take(arena, &s.tiles, MLA_CPU_PREFILL_PANELS, width);
+    s.tiles.scale = (float)p->scale;
+    return s;
+  }
   s.rows = mla_cpu_take(arena, LANES * row, sizeof(float));
   s.panel = mla_cpu_take(arena, side_by_side * LANES * latent, sizeof(float));
   s.product = mla_cpu_take(arena, MLA_CPU_BLOCK * LANES, sizeof(float));
-  s.line = mla_cpu_take(arena, (uint64_t)p->v_head_dim, sizeof(float));
   return s;
+}
+
+static void rows_take(mla_cpu_arena *arena, mla_cpu_prefill *f) {
+  uint64_t rows = (uint64_t)f->capacity;
+  f->latent = mla_cpu_take(arena, rows, (uint64_t)f->ld_latent * sizeof(float));
+  f->rope = mla_cpu_take(arena, rows, (uint64_t)f->ld_rope * sizeof(float));
+  f->kv = mla_cpu_take(arena, rows * (uint64_t)f->heads,
+                       (uint64_t)f->ld_kv * sizeof(float));
 }
 
 static uint64_t prefill_take(mla_cpu_arena *arena, mla_cpu_prefill *f) {
@@ -69,11 +82,11 @@ static uint64_t prefill_take(mla_cpu_arena *arena, mla_cpu_prefill *f) {
                             p->v_head_dim);
   f->state_panels =
       c->limits.max_seq_len > f->capacity ? mla_cpu_ceil(query, LANES) : 0;
-  uint64_t rows = (uint64_t)f->capacity;
-  f->latent = mla_cpu_take(arena, rows, (uint64_t)f->ld_latent * sizeof(float));
-  f->rope = mla_cpu_take(arena, rows, (uint64_t)f->ld_rope * sizeof(float));
-  f->kv = mla_cpu_take(arena, rows * (uint64_t)f->heads,
-                       (uint64_t)f->ld_kv * sizeof(float));
+  f->by_tiles = mla_cpu_prefill_by_tiles(c);
+  if (f->by_tiles)
+    mla_cpu_prefill_tiles_take(arena, f);
+  else
+    rows_take(arena, f);
   f->state =
       mla_cpu_take(arena, (uint64_t)f->heads * (uint64_t)f->state_panels, part);
   f->wave = mla_cpu_take(arena, (uint64_t)c->limits.requests, sizeof *f->wave);
@@ -112,11 +125,12 @@ static void fill_wave(mla_cpu_prefill *f, int64_t *b, int64_t *key) {
     k.first = *key;
     k.count = mla_cpu_min(f->capacity, k.length - k.first);
     k.at = f->tokens;
+    if (f->by_tiles) k.at = mla_cpu_round_up(k.at, MLA_CPU_TILE_DEPTH);
     k.task = f->tasks;
     k.last = k.first + k.count == k.length;
-    if (f->tokens + k.count > f->capacity) return;
+    if (k.at + k.count > f->capacity) return;
     f->wave[f->chunks++] = k;
-    f->tokens += k.count;
+    f->tokens = k.at + k.count;
     f->tasks += mla_cpu_prefill_tiles(k.query);
     if (k.last) continue;
     *key += k.count;
@@ -139,11 +153,20 @@ void mla_cpu_prefill_load(const mla_cpu_prefill *f, const mla_tensor *t,
   f->c->table.load[type](to, mla_cpu_at(t->data, type, offset), width);
 }
 
+/* Where the cache holds a key of a chunk's request. */
+static void find_entry(const mla_cpu_prefill *f, const mla_cpu_chunk *k,
+                       int64_t key, int64_t *block, int64_t *offset) {
+  const int32_t *blocks =
+      (const int32_t *)f->table->data + mla_at1(f->table, k->request);
+  *block = blocks[key / f->c->problem.block_size];
+  *offset = key % f->c->problem.block_size;
+}
+
 static void gather_row(const mla_cpu_prefill *f, const mla_cpu_chunk *k,
                        int64_t at) {
   const mla_problem *p = &f->c->problem;
   const int32_t *starts = f->starts->data;
-  int64_t key = k->first + at - k->at, latent = p->kv_lora_rank;
+  int64_t key = k->first + at - k->at, latent = p->kv_lora_rank, block, offset;
   float *to = f->latent + at * f->ld_latent, *pe = f->rope + at * f->ld_rope;
   if (key >= k->context) {
     int64_t token = starts[k->request] + key - k->context;
@@ -153,9 +176,7 @@ static void gather_row(const mla_cpu_prefill *f, const mla_cpu_chunk *k,
                            p->qk_rope_head_dim, pe);
     return;
   }
-  const int32_t *blocks =
-      (const int32_t *)f->table->data + mla_at1(f->table, k->request);
-  int64_t block = blocks[key / p->block_size], offset = key % p->block_size;
+  find_entry(f, k, key, &block, &offset);
   if (f->entries.layout.quantised) {
     mla_cpu_entry_load(&f->entries, block, offset, 0, 0, latent, to);
     mla_cpu_entry_load(&f->entries, block, offset, 0, latent,
@@ -167,12 +188,38 @@ static void gather_row(const mla_cpu_prefill *f, const mla_cpu_chunk *k,
   mla_cpu_prefill_load(f, f->cache, entry + latent, p->qk_rope_head_dim, pe);
 }
 
+/* The same as it is; zeros before the chunk. */
+static void gather_tile_row(const mla_cpu_prefill *f, const mla_cpu_chunk *k,
+                            int64_t at) {
+  const int32_t *starts = f->starts->data;
+  int64_t key = k->first + at - k->at, block, offset;
+  const uint16_t *latent = NULL, *rope = NULL;
+  if (at >= k->at && key >= k->context) {
+    int64_t token = starts[k->request] + key - k->context;
+    latent = (const uint16_t *)f->kv_c->data + mla_at1(f->kv_c, token);
+    if (f->k_pe) /* absent when R is 0 */
+      rope = (const uint16_t *)f->k_pe->data + mla_at1(f->k_pe, token);
+  } else if (at >= k->at) {
+    find_entry(f, k, key, &block, &offset);
+    latent = (const uint16_t *)f->cache->data;
+    latent += mla_at2(f->cache, block, offset);
+    rope = latent + f->c->problem.kv_lora_rank;
+  }
+  mla_cpu_prefill_tiles_gather(f, at, latent, rope);
+}
+
 static void gather_task(void *state, int64_t index, int thread) {
   const mla_cpu_prefill *f = state;
   int64_t at = index * MLA_CPU_BLOCK;
   int64_t end = mla_cpu_min(at + MLA_CPU_BLOCK, f->tokens);
   (void)thread;
-  for (; at < end; at++) gather_row(f, chunk_of_row(f, at), at);
+  for (; at < end; at++)
+    if (f->by_tiles)
+      gather_tile_row(f, chunk_of_row(f, at), at);
+    else
+      gather_row(f, chunk_of_row(f, at), at);
+  for (; f->by_tiles && at % MLA_CPU_TILE_DEPTH; at++) /* behind the last */
+    mla_cpu_prefill_tiles_gather(f, at, NULL, NULL);
 }
 
 /* ------------------------------------------------------------- up-project */
@@ -271,7 +318,9 @@ static void run_waves(mla_cpu_prefill *f) {
     if (f->chunks == 0) return;
     mla_cpu_parallel(f->c->threads, mla_cpu_ceil(f->tokens, MLA_CPU_BLOCK),
                      gather_task, f);
-    if (f->tokens > 0)
+    if (f->by_tiles)
+      mla_cpu_prefill_tiles_project(f);
+    else if (f->tokens > 0)
       mla_cpu_parallel(f->c->threads, f->group * project_tasks(p), project_task,
                        f);
     mla_cpu_parallel(f->c->threads, f->group * f->tasks, mla_cpu_prefill_attend,

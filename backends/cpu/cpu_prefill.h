@@ -1,12 +1,14 @@
 /*
  * cpu_prefill.h - what prefill's files share: cpu_prefill.c lays out memory,
- * forms waves and up-projects; cpu_prefill_attend.c attends.
+ * forms waves and up-projects; cpu_prefill_attend.c attends;
+ * cpu_prefill_tiles.c has both where a matrix unit multiplies bf16.
  */
 #ifndef MLA_CPU_PREFILL_H
 #define MLA_CPU_PREFILL_H
 
 #include "cpu_attend.h"
 #include "cpu_entry.h"
+#include "cpu_tiles.h"
 
 #define MLA_CPU_PREFILL_PANELS 8 /* of a tile: 128 query tokens of one head */
 
@@ -30,8 +32,15 @@ typedef struct mla_cpu_prefill {
   int64_t ld_latent, ld_rope, ld_kv;
   float *latent, *rope; /* [capacity][ld] */
   float *kv;            /* [heads][capacity][ld_kv]: P + R of key, V of value */
-  float *state;         /* [heads][panels of a request] parts */
+  /* By tiles, instead of those: [capacity][ld16_latent] with zeros behind
+     latents; [capacity][R]; [heads][panels of W_UK and W_UV]; [heads][capacity]
+     [ld16_key] with zeros behind keys; [heads] of V * capacity, as
+     cpu_kernels.h has values. */
+  uint16_t *latent16, *rope16, *weight16, *key16, *value16;
+  int64_t ld16_latent, ld16_key;
+  float *state; /* [heads][panels of a request] parts */
   int64_t state_panels;
+  int by_tiles;
   mla_cpu_chunk *wave;
   int64_t chunks, tokens, tasks; /* of the wave; tasks of one head */
   int64_t first_head, group;     /* the current heads */
@@ -42,11 +51,12 @@ typedef struct mla_cpu_prefill {
 /* What one thread works in. */
 typedef struct mla_cpu_prefill_scratch {
   mla_cpu_tile tile;
-  float *parts;   /* of the tile */
-  float *rows;    /* [LANES][max(L, P + R)] on the way to a panel */
-  float *panel;   /* a few times [L][LANES] of weights */
-  float *product; /* [BLOCK][LANES] */
-  float *line;    /* [V] */
+  float *parts;        /* of the tile */
+  float *rows;         /* [LANES][max(L, P + R)] on the way to a panel */
+  float *panel;        /* a few times [L][LANES] of weights */
+  float *product;      /* [BLOCK][LANES] */
+  float *line;         /* [V] */
+  mla_cpu_tiles tiles; /* instead of rows, panel, product */
 } mla_cpu_prefill_scratch;
 
 mla_cpu_prefill_scratch mla_cpu_prefill_scratch_of(const mla_cpu_prefill *f,
@@ -62,5 +72,26 @@ void mla_cpu_prefill_load(const mla_cpu_prefill *f, const mla_tensor *t,
 /* An mla_cpu_task_fn on an mla_cpu_prefill: one tile of queries of one head of
    the group against one chunk of the wave. */
 void mla_cpu_prefill_attend(void *state, int64_t index, int thread);
+
+/* ------------------------------------------------------------- by tiles */
+
+void mla_cpu_prefill_tiles_take(mla_cpu_arena *arena, mla_cpu_prefill *f);
+
+/* Row `at` of the buffers from where they lie; both NULL: zeros. */
+void mla_cpu_prefill_tiles_gather(const mla_cpu_prefill *f, int64_t at,
+                                  const uint16_t *latent, const uint16_t *rope);
+
+/* From latents to keys and values of every head of the group. */
+void mla_cpu_prefill_tiles_project(mla_cpu_prefill *f);
+
+/* A panel's queries from its rows. */
+void mla_cpu_prefill_tiles_queries(const mla_cpu_prefill *f, int panel,
+                                   const uint16_t *const *rows,
+                                   mla_cpu_prefill_scratch *s);
+
+/* Feeds keys of a chunk before `end` to the tile's parts. */
+void mla_cpu_prefill_tiles_attend(const mla_cpu_prefill *f,
+                                  const mla_cpu_chunk *k, int64_t head,
+                                  int64_t end, mla_cpu_prefill_scratch *s);
 
 #endif

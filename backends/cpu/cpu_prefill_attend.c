@@ -27,16 +27,22 @@ static void load_queries(const mla_cpu_prefill *f, const mla_cpu_chunk *k,
                                     mla_cpu_ceil(k->query - first, LANES));
   s->tile.rows = (int)mla_cpu_min(k->query - first, s->tile.panels * LANES);
   for (int panel = 0; panel < s->tile.panels; panel++) {
+    const uint16_t *rows[LANES];
     for (int64_t x = 0; x < LANES; x++) {
       int64_t row = mla_cpu_min(first + panel * LANES + x, k->query - 1);
       int64_t sees = causal ? k->length - k->query + row + 1 : k->length;
+      int64_t at = mla_at3(f->q, starts[k->request] + row, head, 0);
       s->tile.limit[panel * LANES + x] = mla_cpu_max(0, sees);
-      mla_cpu_prefill_load(f, f->q,
-                           mla_at3(f->q, starts[k->request] + row, head, 0),
-                           width, s->rows + x * width);
+      if (f->by_tiles)
+        rows[x] = (const uint16_t *)f->q->data + at;
+      else
+        mla_cpu_prefill_load(f, f->q, at, width, s->rows + x * width);
     }
-    f->c->table.pack(s->tile.q + panel * width * LANES, s->rows, width, width,
-                     (float)f->c->problem.scale);
+    if (f->by_tiles)
+      mla_cpu_prefill_tiles_queries(f, panel, rows, s);
+    else
+      f->c->table.pack(s->tile.q + panel * width * LANES, s->rows, width, width,
+                       (float)f->c->problem.scale);
   }
 }
 
@@ -60,6 +66,10 @@ static void attend_chunk(const mla_cpu_prefill *f, const mla_cpu_chunk *k,
                             s->tile.limit[s->tile.panels * LANES - 1]);
   row_range next = {f, NULL, 0};
   mla_cpu_block b;
+  if (f->by_tiles) {
+    mla_cpu_prefill_tiles_attend(f, k, head, end, s);
+    return;
+  }
   memset(&b, 0, sizeof b);
   b.k_ld = b.v_ld = f->ld_kv;
   b.ahead = fetch_rows;
@@ -83,6 +93,7 @@ static void write_rows(const mla_cpu_prefill *f, const mla_cpu_chunk *k,
   mla_cpu_rows_out r;
   memset(&r, 0, sizeof r);
   r.out_type = mla_cpu_type_of(f->out->dtype);
+  r.tiles = f->by_tiles;
   r.base2 = (f->c->problem.flags & MLA_LSE_BASE2) != 0;
   r.rows = (int)mla_cpu_min(LANES, k->query - row);
   for (int x = 0; x < r.rows; x++) {
@@ -109,7 +120,11 @@ static void settle_panel(const mla_cpu_prefill *f, const mla_cpu_chunk *k,
   }
   if (k->first > 0) {
     mla_cpu_part so_far = mla_cpu_part_at(kept, v_dim);
-    mla_cpu_part_fold(&f->c->table, v_dim, so_far, part);
+    if (f->by_tiles)
+      f->c->table.tile_fold(v_dim / 16, so_far.m, so_far.l, so_far.acc, part.m,
+                            part.l, part.acc);
+    else
+      mla_cpu_part_fold(&f->c->table, v_dim, so_far, part);
     part = so_far;
   }
   if (k->last) write_rows(f, k, row, f->first_head + head, part, line);

@@ -105,10 +105,11 @@ static void say_yes(mla_answer *answer, const mla_cpu_context *c,
   answer->numerics.u_acc = 0x1p-24;
   answer->numerics.u_p = 0x1p-24;
   answer->numerics.u_mid = 0x1p-24;
-  if (mla_cpu_decode_by_tiles(c)) {
+  if (mla_cpu_decode_by_tiles(c) || mla_cpu_prefill_by_tiles(c)) {
     answer->numerics.u_p = 0x1p-8;
     answer->numerics.flushes_subnormals = 1;
   }
+  if (mla_cpu_prefill_by_tiles(c)) answer->numerics.u_mid = 0x1p-8;
   if (mla_cpu_decode_by_codes(c)) {
     answer->numerics.q_round = MLA_Q_ROUND_INT8_ROW;
     answer->numerics.dequant = MLA_DEQUANT_SCALE_AFTER;

@@ -49,7 +49,15 @@ typedef struct mla_cpu_table {
   mla_cpu_scale_codes_fn *scale_codes;
   mla_cpu_tile_queries_fn *tile_queries;
   mla_cpu_tile_values_fn *tile_values;
-  mla_cpu_tile_weights_fn *tile_weights;
+  mla_cpu_tile_softmax_fn *tile_softmax;
+  mla_cpu_tile_fold_fn *tile_fold;
+  mla_cpu_tile_scale_fn *tile_scale;
+  mla_cpu_tile_line_fn *tile_line;
+  mla_cpu_tile_narrow_fn *tile_narrow;
+  mla_cpu_tile_pairs_fn *tile_pairs;
+  mla_cpu_tile_finite_fn *tile_finite;
+  mla_cpu_tile_begin_fn *tile_begin;     /* as tile_scores */
+  mla_cpu_tile_end_fn *tile_end;         /* as tile_scores */
   mla_cpu_tile_scores_fn *tile_scores;   /* NULL: no matrix unit */
   mla_cpu_tile_product_fn *tile_product; /* as tile_scores */
 } mla_cpu_table;

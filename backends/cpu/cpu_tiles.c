@@ -2,33 +2,58 @@
 
 #include <string.h>
 
+#include "float_bits.h"
+
 #define LANES MLA_CPU_LANES
 #define DEPTH MLA_CPU_TILE_DEPTH
 #define BLOCK MLA_CPU_TILE_BLOCK
+#define PANELS MLA_CPU_TILES_PANELS
 
 void mla_cpu_tiles_take(mla_cpu_arena *arena, mla_cpu_tiles *t, int panels,
-                        int64_t width, int64_t v_dim) {
+                        int64_t width) {
+  uint64_t lanes = (uint64_t)panels * LANES, number = sizeof(uint16_t);
   t->width = mla_cpu_round_up(width, DEPTH);
-  /* An odd number of cache lines: rows of a tile fall into different sets. */
-  t->ld = t->width / DEPTH % 2 ? t->width : t->width + DEPTH;
-  t->queries = mla_cpu_take(arena, (uint64_t)panels * LANES,
-                            (uint64_t)t->width * sizeof(uint16_t));
-  t->keys = mla_cpu_take(arena, BLOCK, (uint64_t)t->ld * sizeof(uint16_t));
-  t->values = mla_cpu_take(arena, BLOCK, (uint64_t)v_dim * sizeof(uint16_t));
-  for (int i = 0; i < 2; i++) {
-    t->weights[i] = mla_cpu_take(arena, BLOCK, LANES * sizeof(uint16_t));
+  t->queries = mla_cpu_take(arena, lanes, (uint64_t)t->width * number);
+  t->keys = mla_cpu_take(arena, BLOCK, (uint64_t)t->width * number);
+  t->values = mla_cpu_take(arena, BLOCK, 2 * 32 * number);
+  t->weights = mla_cpu_take(arena, lanes, BLOCK * number);
+  for (int i = 0; i < 2; i++)
     t->scores[i] = mla_cpu_take(arena, BLOCK, LANES * sizeof(float));
+}
+
+void mla_cpu_tiles_clear(mla_cpu_part part) {
+  for (int x = 0; x < LANES; x++) {
+    part.m[x] = mla_f32_of_bits(0xFF800000u);
+    part.l[x] = 0.0f;
   }
 }
 
-void mla_cpu_tiles_pad(mla_cpu_tiles *t, int64_t n, int64_t width) {
-  int64_t rows = mla_cpu_round_up(n, 16);
-  size_t tail = (size_t)(t->width - width) * sizeof(uint16_t);
-  for (int64_t j = 0; j < n && tail; j++)
-    memset(t->keys + j * t->ld + width, 0, tail);
-  for (int64_t j = n; j < rows; j++)
-    memset(t->keys + j * t->ld, 0, (size_t)t->width * sizeof(uint16_t));
+/* Sixteen rows from key j on, with zeros where they end short of a tile. */
+static void copy_keys(mla_cpu_tiles *t, int64_t j, int64_t n, int64_t width,
+                      const void *const *k) {
+  uint16_t *to = t->keys + j * t->width;
+  t->rows[j / 16].at = to;
+  t->rows[j / 16].ld = t->width;
+  for (int64_t end = j + 16; j < end; j++, to += t->width) {
+    int64_t some = j < n ? width : 0;
+    if (some) memcpy(to, k[j], (size_t)width * sizeof(uint16_t));
+    memset(to + some, 0, (size_t)(t->width - some) * sizeof(uint16_t));
+  }
 }
+
+void mla_cpu_tiles_keys(mla_cpu_tiles *t, int64_t n, int64_t width,
+                        const void *const *k, int64_t ld) {
+  for (int64_t j = 0; j < n; j += 16) {
+    if (!ld || j + 16 > n || t->width != width) {
+      copy_keys(t, j, n, width, k);
+      continue;
+    }
+    t->rows[j / 16].at = k[j];
+    t->rows[j / 16].ld = ld;
+  }
+}
+
+/* ------------------------------------------------------------------ state */
 
 /* How many keys of the block each lane sees; the most and the least of them. */
 typedef struct sight {
@@ -36,43 +61,178 @@ typedef struct sight {
   int32_t most, least;
 } sight;
 
-static sight look(const int64_t *limit, const mla_cpu_tile_block *b) {
-  sight s;
-  s.most = 0;
-  s.least = BLOCK;
+/* One block on its way through a tile. */
+typedef struct work {
+  const mla_cpu_table *table;
+  mla_cpu_tile *tile;
+  mla_cpu_tiles *t;
+  const mla_cpu_tile_block *b;
+  sight sight[PANELS];
+  int64_t
+      n32[PANELS]; /* keys that panels p and p + 1 have weights of, p even */
+  int mixed;       /* some lane has a weight of 0 for a key that is there */
+  int shares;      /* of what comes next, so far */
+} work;
+
+static mla_cpu_part part_of(const work *w, int panel) {
+  int64_t floats = mla_cpu_part_floats(w->tile->v_dim);
+  return mla_cpu_part_at(w->tile->parts + panel * floats, w->tile->v_dim);
+}
+
+static void fetch_share(work *w) {
+  int parts = (w->tile->panels + 1) / 2 + (int)mla_cpu_ceil(w->tile->v_dim, 32);
+  if (w->b->ahead) w->b->ahead(w->b->ahead_state, w->shares++, parts);
+}
+
+static int look(work *w, int panel) {
+  const mla_cpu_tile_block *b = w->b;
+  const int64_t *limit = w->tile->limit + panel * LANES;
+  sight *s = &w->sight[panel];
+  s->most = 0;
+  s->least = BLOCK;
   for (int x = 0; x < LANES; x++) {
     int64_t v = mla_cpu_min(mla_cpu_max(limit[x] - b->first, 0), b->n);
-    s.visible[x] = (int32_t)v;
-    s.most = s.visible[x] > s.most ? s.visible[x] : s.most;
-    s.least = s.visible[x] < s.least ? s.visible[x] : s.least;
+    s->visible[x] = (int32_t)v;
+    s->most = s->visible[x] > s->most ? s->visible[x] : s->most;
+    s->least = s->visible[x] < s->least ? s->visible[x] : s->least;
   }
-  return s;
+  return s->most;
 }
 
-static int is_finite_block(const mla_cpu_tile_block *b, int64_t v_dim) {
-  unsigned found = 0;
-  for (int j = 0; j < b->n; j++)
-    for (int64_t c = 0; c < v_dim; c++)
-      found |= (b->v[j * b->v_ld + c] & 0x7F80u) == 0x7F80u;
-  return !found;
-}
+/* ---------------------------------------------------------------- weights */
 
-/* From products to probabilities, in both forms; accumulators are made
-   ready. */
-static void weigh(const mla_cpu_table *table, mla_cpu_tile *tile,
-                  mla_cpu_tiles *t, const mla_cpu_tile_block *b, int which,
-                  int n, const sight *s, mla_cpu_part part) {
-  float times[LANES], beta[LANES];
-  float *scores = t->scores[which];
+/* From products of n keys to a panel's weights; its acc is made ready. */
+static void weigh(work *w, int panel, int n) {
+  mla_cpu_part part = part_of(w, panel);
+  const sight *s = &w->sight[panel];
+  float times[LANES], beta[LANES], scale = w->t->scale;
+  float *scores = w->t->scores[panel % 2];
   int scaled = 0;
-  for (int x = 0; x < LANES; x++) times[x] = t->scale;
-  table->scale(n, scores, times);
-  if (tile->soft_cap > 0.0f) table->softcap(n, scores, tile->soft_cap);
-  table->softmax(n, scores, s->least < n ? s->visible : NULL, part.m, part.l,
-                 beta);
+  if (w->tile->soft_cap > 0.0f || !(scale > 0.0f)) {
+    for (int x = 0; x < LANES; x++) times[x] = scale;
+    w->table->scale(n, scores, times);
+    if (w->tile->soft_cap > 0.0f)
+      w->table->softcap(n, scores, w->tile->soft_cap);
+    scale = 1.0f;
+  }
+  w->table->tile_softmax(n, scores, scale, s->least < n ? s->visible : NULL,
+                         part.m, part.l, beta,
+                         w->t->weights + panel * BLOCK * LANES);
   for (int x = 0; x < LANES; x++) scaled |= beta[x] != 1.0f;
-  if (scaled && !b->fresh) table->scale(tile->v_dim, part.acc, beta);
-  table->tile_weights(t->weights[which], scores, n);
+  if (scaled && !w->b->fresh)
+    w->table->tile_scale(w->tile->v_dim / 16, part.acc, beta);
+}
+
+/* Two panels side by side, or the last one: fewer loads a product. */
+static void weigh_pair(work *w, int panel) {
+  int panels = w->tile->panels - panel < 2 ? 1 : 2, n = 0;
+  const uint16_t *queries[2];
+  for (int i = 0; i < panels; i++) {
+    int most = look(w, panel + i);
+    queries[i] = w->t->queries + (panel + i) * w->t->width * LANES;
+    n = most > n ? most : n;
+  }
+  w->n32[panel] = mla_cpu_round_up(n, DEPTH);
+  if (n == 0) return;
+  w->table->tile_scores(mla_cpu_round_up(n, 16), w->t->width, w->t->rows,
+                        panels, queries, w->t->scores);
+  fetch_share(w);
+  for (int i = 0; i < panels; i++) {
+    weigh(w, panel + i, n);
+    w->mixed |= w->sight[panel + i].least < mla_cpu_min(w->n32[panel], w->b->n);
+  }
+}
+
+/* ----------------------------------------------------------------- values */
+
+static int is_finite_block(const work *w) {
+  const mla_cpu_tile_block *b = w->b;
+  int64_t v_dim = w->tile->v_dim;
+  int finite = 1;
+  if (b->values) {
+    int64_t size = mla_cpu_round_up(b->n, DEPTH) * 32;
+    for (int64_t c = 0; c < v_dim; c += 32)
+      finite &= w->table->tile_finite(b->values + c / 32 * b->values_ld, size);
+    return finite;
+  }
+  for (int64_t j = 0; j < b->n; j++) {
+    const mla_cpu_tile_rows *r = &w->t->rows[j / 16];
+    finite &= w->table->tile_finite(r->at + j % 16 * r->ld, v_dim);
+  }
+  return finite;
+}
+
+/* Values of the first n keys, zeros after them: 32 columns. */
+static const uint16_t *values_of(const work *w, int64_t n, int64_t column,
+                                 uint16_t *room) {
+  const mla_cpu_tile_block *b = w->b;
+  if (!b->values) {
+    w->table->tile_values(room, w->t->rows, n, column);
+    return room;
+  }
+  const uint16_t *ready = b->values + column / 32 * b->values_ld;
+  if (n == b->n) return ready;
+  for (int64_t i = 0; i < mla_cpu_round_up(n, DEPTH) * 32; i++) {
+    int64_t key = i / (DEPTH * 32) * DEPTH + i / 32 % 16 * 2 + i % 2;
+    room[i] = key < n ? ready[i] : 0;
+  }
+  return room;
+}
+
+static void accumulate_pair(const work *w, int panel, int64_t column,
+                            int64_t columns, const uint16_t *values,
+                            int64_t next) {
+  int panels = w->tile->panels - panel < 2 ? 1 : 2;
+  const uint16_t *weights[2];
+  float *acc[2];
+  for (int i = 0; i < panels; i++) {
+    weights[i] = w->t->weights + (panel + i) * BLOCK * LANES;
+    acc[i] = part_of(w, panel + i).acc + column * LANES;
+    if (w->n32[panel] == 0 && w->b->fresh)
+      memset(acc[i], 0, (size_t)(columns * LANES) * sizeof(float));
+  }
+  if (w->n32[panel] > 0)
+    w->table->tile_product(columns, w->n32[panel], values, next, panels,
+                           weights, !w->b->fresh, acc);
+}
+
+/*
+ * A few columns of the values at a time, which then lie in the nearest cache
+ * for all panels. Twice as many where one panel is all there is: as many sums
+ * as else.
+ */
+static void accumulate(work *w) {
+  int64_t v_dim = w->tile->v_dim, most = w->tile->panels == 1 ? 64 : 32;
+  for (int64_t c = 0; c < v_dim; c += most) {
+    int64_t columns = mla_cpu_min(most, v_dim - c);
+    const uint16_t *values = NULL;
+    int64_t next = w->b->values ? w->b->values_ld : BLOCK * 32;
+    for (int64_t i = columns - 32; i >= 0; i -= 32)
+      values = values_of(w, w->b->n, c + i, w->t->values + i * BLOCK);
+    for (int p = 0; p < w->tile->panels; p += 2)
+      accumulate_pair(w, p, c, columns, values, next);
+    for (int64_t i = 0; i < columns; i += 32) fetch_share(w);
+  }
+}
+
+/* ------------------------------------------------------------------ apart */
+
+/* The lanes of a panel that see exactly `n` keys. */
+static void accumulate_some(const work *w, int panel, int32_t n) {
+  mla_cpu_part part = part_of(w, panel);
+  const uint16_t *weights = w->t->weights + panel * BLOCK * LANES;
+  const sight *s = &w->sight[panel];
+  float *spare = w->tile->spare;
+  for (int64_t c = 0; c < w->tile->v_dim; c += 32) {
+    float *acc = part.acc + c * LANES;
+    const uint16_t *values = values_of(w, n, c, w->t->values);
+    memcpy(spare, acc, 32 * LANES * sizeof(float));
+    w->table->tile_product(32, mla_cpu_round_up(n, DEPTH), values, 0, 1,
+                           &weights, 1, &spare);
+    for (int i = 0; i < 2 * LANES; i++)
+      if (s->visible[i % LANES] == n)
+        memcpy(acc + i * 16, spare + i * 16, 16 * sizeof(float));
+  }
 }
 
 /*
@@ -80,77 +240,37 @@ static void weigh(const mla_cpu_table *table, mla_cpu_tile *tile,
  * would leak. So the lanes that see equally much are done on their own, with
  * zeros for the values that they do not see.
  */
-static void accumulate_apart(const mla_cpu_table *table, mla_cpu_tile *tile,
-                             mla_cpu_tiles *t, const mla_cpu_tile_block *b,
-                             int which, const sight *s, float *acc) {
-  const uint16_t *weights = t->weights[which];
-  int32_t done = 0; /* ascending; who sees nothing gets nothing */
-  for (;;) {
-    int32_t next = BLOCK + 1;
-    for (int x = 0; x < LANES; x++)
-      if (s->visible[x] > done && s->visible[x] < next) next = s->visible[x];
-    if (next > BLOCK) break;
-    table->tile_values(t->values, b->v, b->v_ld, next, tile->v_dim);
-    memcpy(tile->spare, acc, (size_t)(tile->v_dim * LANES) * sizeof(float));
-    table->tile_product(tile->v_dim, mla_cpu_round_up(next, DEPTH), t->values,
-                        1, &weights, !b->fresh, &tile->spare);
-    for (int x = 0; x < LANES; x++)
-      for (int64_t c = 0; s->visible[x] == next && c < tile->v_dim; c++)
-        acc[c * LANES + x] = tile->spare[c * LANES + x];
-    done = next;
-  }
-  table->tile_values(t->values, b->v, b->v_ld, b->n, tile->v_dim);
-}
-
-static void fetch_ahead(const mla_cpu_tile *tile, const mla_cpu_tile_block *b,
-                        int panel) {
-  if (b->ahead) b->ahead(b->ahead_state, panel / 2, (tile->panels + 1) / 2);
-}
-
-/* Two panels side by side, or the last one: fewer loads a product. */
-static void attend_pair(const mla_cpu_table *table, mla_cpu_tile *tile,
-                        mla_cpu_tiles *t, int panel,
-                        const mla_cpu_tile_block *b, int *finite) {
-  int panels = tile->panels - panel < 2 ? 1 : 2, in_use = 0, n = 0;
-  int64_t floats = mla_cpu_part_floats(tile->v_dim);
-  const uint16_t *queries[2], *weights[2];
-  float *acc[2];
-  sight s[2];
-  for (int i = 0; i < panels; i++) {
-    s[i] = look(tile->limit + (panel + i) * LANES, b);
-    queries[i] = t->queries + (panel + i) * t->width * LANES;
-    n = s[i].most > n ? s[i].most : n;
-  }
-  if (n == 0) return;
-  table->tile_scores(mla_cpu_round_up(n, 16), t->width, t->keys, t->ld, panels,
-                     queries, t->scores);
-  fetch_ahead(tile, b, panel);
-  int64_t n32 = mla_cpu_round_up(n, DEPTH);
-  for (int i = 0; i < panels; i++) {
-    mla_cpu_part part =
-        mla_cpu_part_at(tile->parts + (panel + i) * floats, tile->v_dim);
-    if (s[i].most == 0) continue;
-    weigh(table, tile, t, b, i, n, &s[i], part);
-    if (s[i].least < mla_cpu_min(n32, b->n) && *finite < 0)
-      *finite = is_finite_block(b, tile->v_dim);
-    if (s[i].least < mla_cpu_min(n32, b->n) && !*finite) {
-      accumulate_apart(table, tile, t, b, i, &s[i], part.acc);
-      continue;
+static void accumulate_apart(const work *w) {
+  for (int p = 0; p < w->tile->panels; p++) {
+    const sight *s = &w->sight[p];
+    int32_t done = 0; /* ascending; who sees nothing gets nothing */
+    if (w->b->fresh)
+      memset(part_of(w, p).acc, 0,
+             (size_t)(w->tile->v_dim * LANES) * sizeof(float));
+    for (;;) {
+      int32_t next = BLOCK + 1;
+      for (int x = 0; x < LANES; x++)
+        if (s->visible[x] > done && s->visible[x] < next) next = s->visible[x];
+      if (next > BLOCK) break;
+      accumulate_some(w, p, next);
+      done = next;
     }
-    weights[in_use] = t->weights[i];
-    acc[in_use++] = part.acc;
   }
-  if (in_use > 0)
-    table->tile_product(tile->v_dim, n32, t->values, in_use, weights, !b->fresh,
-                        acc);
 }
 
 void mla_cpu_tiles_attend(const mla_cpu_table *table, mla_cpu_tile *tile,
-                          mla_cpu_tiles *tiles,
-                          const mla_cpu_tile_block *block) {
-  int finite = -1; /* not looked at yet */
-  table->tile_values(tiles->values, block->v, block->v_ld, block->n,
-                     tile->v_dim);
-  for (int p = 0; p < tile->panels; p += 2)
-    attend_pair(table, tile, tiles, p, block, &finite);
+                          mla_cpu_tiles *t, const mla_cpu_tile_block *b) {
+  work w;
+  w.table = table;
+  w.tile = tile;
+  w.t = t;
+  w.b = b;
+  w.mixed = w.shares = 0;
+  table->tile_begin();
+  for (int p = 0; p < tile->panels; p += 2) weigh_pair(&w, p);
+  if (w.mixed && !is_finite_block(&w))
+    accumulate_apart(&w);
+  else
+    accumulate(&w);
+  table->tile_end();
 }

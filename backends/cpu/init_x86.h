@@ -41,9 +41,17 @@ KERNEL(AVX512, fold, fold, mla_fold_f32_avx512)
 KERNEL(AVX512, scale, scale, mla_scale_f32_avx512)
 KERNEL(AVX512, tile_queries, tile_queries, mla_tile_queries_bf16_avx512)
 KERNEL(AVX512, tile_values, tile_values, mla_tile_values_bf16_avx512)
-KERNEL(AVX512_BF16, tile_weights, tile_weights,
-       mla_tile_weights_bf16_avx512_bf16)
+KERNEL(AVX512, tile_fold, tile_fold, mla_tile_fold_f32_avx512)
+KERNEL(AVX512, tile_scale, tile_scale, mla_tile_scale_f32_avx512)
+KERNEL(AVX512, tile_line, tile_line, mla_tile_line_f32_avx512)
+KERNEL(AVX512, tile_finite, tile_finite, mla_tile_finite_bf16_avx512)
+KERNEL(AVX512_BF16, tile_narrow, tile_narrow, mla_tile_narrow_bf16_avx512_bf16)
+KERNEL(AVX512_BF16, tile_pairs, tile_pairs, mla_tile_pairs_bf16_avx512_bf16)
+KERNEL(AVX512_BF16, tile_softmax, tile_softmax,
+       mla_tile_softmax_bf16_avx512_bf16)
 #ifdef __x86_64__
+KERNEL(AMX, tile_begin, tile_begin, mla_tile_begin_bf16_amx)
+KERNEL(AMX, tile_end, tile_end, mla_tile_end_bf16_amx)
 KERNEL(AMX, tile_scores, tile_scores, mla_tile_scores_bf16_amx)
 KERNEL(AMX, tile_product, tile_product, mla_tile_product_bf16_amx)
 #endif

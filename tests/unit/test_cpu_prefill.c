@@ -17,6 +17,7 @@ static const shape shapes[] = {
     {2, 512, 128, 64, 128, 64, 2, {150, 66}, {30, 66}},
     {20, 32, 16, 8, 24, 16, 2, {90, 5}, {66, 5}},
     {2, 600, 24, 8, 20, 8, 3, {100, 20, 0}, {5, 20, 0}},
+    {3, 80, 48, 16, 64, 16, 4, {300, 1, 33, 90}, {300, 1, 20, 90}},
 };
 #define SHAPES (int)(sizeof shapes / sizeof shapes[0])
 
@@ -58,6 +59,7 @@ START_TEST(every_shape_and_type) {
   } types[] = {{MLA_F32, MLA_F32, MLA_F32, "f32"},
                {MLA_F32, MLA_BF16, MLA_F32, "f32, bf16 weights"},
                {MLA_BF16, MLA_BF16, MLA_F32, "bf16, f32 out"},
+               {MLA_BF16, MLA_F32, MLA_BF16, "bf16, f32 weights"},
                {MLA_F16, MLA_F16, MLA_F16, "f16"}};
   for (size_t k = 0; k < sizeof types / sizeof types[0]; k++) {
     cpu_case c = case_of(&shapes[_i], types[k].q, types[k].weight,
@@ -69,13 +71,18 @@ START_TEST(every_shape_and_type) {
 }
 END_TEST
 
+/* f32, and what a matrix unit takes. */
+static int32_t type_of(int turn) {
+  return turn ? MLA_BF16 : MLA_F32;
+}
+
 START_TEST(context_chunks) {
   static const int64_t chunk[] = {1, 64, 128, 100000};
   char what[32];
-  cpu_case c =
-      case_of(&shapes[3], MLA_F32, MLA_F32, MLA_CAUSAL | MLA_RETURN_LSE);
-  c.limits.context_chunk = chunk[_i];
-  snprintf(what, sizeof what, "chunk %d", (int)chunk[_i]);
+  int32_t type = type_of(_i / 4);
+  cpu_case c = case_of(&shapes[3], type, type, MLA_CAUSAL | MLA_RETURN_LSE);
+  c.limits.context_chunk = chunk[_i % 4];
+  snprintf(what, sizeof what, "chunk %d", (int)chunk[_i % 4]);
   judge(&c, &shapes[3], what);
 }
 END_TEST
@@ -84,23 +91,26 @@ END_TEST
    to wave while its neighbours come and go. */
 START_TEST(chunks_of_a_ragged_batch) {
   static const shape s = {
-      18, 64, 16, 8, 16, 16, 5, {30, 500, 64, 65, 1}, {30, 70, 1, 65, 1}};
-  cpu_case c = case_of(&s, MLA_F32, MLA_F32, MLA_CAUSAL | MLA_RETURN_LSE);
+      18, 64, 16, 8, 32, 16, 5, {30, 500, 64, 65, 1}, {30, 70, 1, 65, 1}};
+  int32_t type = type_of(_i);
+  cpu_case c = case_of(&s, type, type, MLA_CAUSAL | MLA_RETURN_LSE);
   c.limits.context_chunk = 64;
   judge(&c, &s, "ragged, chunk 64");
 }
 END_TEST
 
 START_TEST(not_causal) {
-  cpu_case c = case_of(&shapes[2], MLA_F32, MLA_F32, MLA_RETURN_LSE);
+  int32_t type = type_of(_i);
+  cpu_case c = case_of(&shapes[2], type, type, MLA_RETURN_LSE);
   c.limits.context_chunk = 64;
   judge(&c, &shapes[2], "non-causal");
 }
 END_TEST
 
 START_TEST(soft_cap_sink_and_base_2) {
+  int32_t type = type_of(_i);
   cpu_case c =
-      case_of(&shapes[2], MLA_F32, MLA_F32,
+      case_of(&shapes[2], type, type,
               MLA_CAUSAL | MLA_RETURN_LSE | MLA_HAS_SINK | MLA_LSE_BASE2);
   c.problem.logits_soft_cap = 10.0;
   judge(&c, &shapes[2], "cap, sink, base 2");
@@ -114,9 +124,12 @@ START_TEST(without_lse) {
 END_TEST
 
 START_TEST(without_context) {
-  cpu_case c = case_of(&shapes[1], MLA_F32, MLA_F32, MLA_CAUSAL);
+  static const shape tiles = {3,  80, 48,           16,          64,
+                              16, 3,  {300, 1, 90}, {300, 1, 90}};
+  const shape *s = _i ? &tiles : &shapes[1];
+  cpu_case c = case_of(s, type_of(_i), type_of(_i), MLA_CAUSAL);
   c.problem.flags &= ~MLA_CONTEXT;
-  judge(&c, &shapes[1], "no context");
+  judge(&c, s, "no context");
 }
 END_TEST
 
@@ -125,12 +138,12 @@ int main(void) {
   TCase *t = tcase_create("prefill");
   tcase_set_timeout(t, 120);
   tcase_add_loop_test(t, every_shape_and_type, 0, SHAPES);
-  tcase_add_loop_test(t, context_chunks, 0, 4);
-  tcase_add_test(t, chunks_of_a_ragged_batch);
-  tcase_add_test(t, not_causal);
-  tcase_add_test(t, soft_cap_sink_and_base_2);
+  tcase_add_loop_test(t, context_chunks, 0, 8);
+  tcase_add_loop_test(t, chunks_of_a_ragged_batch, 0, 2);
+  tcase_add_loop_test(t, not_causal, 0, 2);
+  tcase_add_loop_test(t, soft_cap_sink_and_base_2, 0, 2);
   tcase_add_test(t, without_lse);
-  tcase_add_test(t, without_context);
+  tcase_add_loop_test(t, without_context, 0, 2);
   suite_add_tcase(s, t);
   return check_main(s);
 }

@@ -1,10 +1,18 @@
 /* What tiles of bf16 are filled with, at the compiler's baseline. */
-#include "cpu_kernels.h"
+#include <string.h>
+
+#include "cpu_softmax.h"
 #include "half.h"
 
 mla_cpu_tile_queries_fn mla_tile_queries_bf16_portable;
 mla_cpu_tile_values_fn mla_tile_values_bf16_portable;
-mla_cpu_tile_weights_fn mla_tile_weights_bf16_portable;
+mla_cpu_tile_softmax_fn mla_tile_softmax_bf16_portable;
+mla_cpu_tile_narrow_fn mla_tile_narrow_bf16_portable;
+mla_cpu_tile_pairs_fn mla_tile_pairs_bf16_portable;
+mla_cpu_tile_finite_fn mla_tile_finite_bf16_portable;
+mla_cpu_tile_fold_fn mla_tile_fold_f32_portable;
+mla_cpu_tile_scale_fn mla_tile_scale_f32_portable;
+mla_cpu_tile_line_fn mla_tile_line_f32_portable;
 
 #define LANES MLA_CPU_LANES
 #define DEPTH MLA_CPU_TILE_DEPTH
@@ -20,19 +28,79 @@ void mla_tile_queries_bf16_portable(uint16_t *queries,
       queries[(p / 2 * LANES + x) * 2 + p % 2] = p < k ? rows[x][p] : 0;
 }
 
-void mla_tile_values_bf16_portable(uint16_t *values, const uint16_t *rows,
-                                   int64_t ld, int64_t n, int64_t v_dim) {
-  for (int64_t c = 0; c < v_dim; c++) {
-    uint16_t *tile = values + c / 16 * 16 * MLA_CPU_TILE_BLOCK + c % 16 * DEPTH;
-    for (int64_t j = 0; j < up(n); j++)
-      tile[j / DEPTH * 16 * DEPTH + j % DEPTH] = j < n ? rows[j * ld + c] : 0;
+void mla_tile_values_bf16_portable(uint16_t *values,
+                                   const mla_cpu_tile_rows *rows, int64_t n,
+                                   int64_t first) {
+  for (int64_t j = 0; j < up(n); j++)
+    for (int64_t c = 0; c < 32; c++) {
+      int64_t at = MLA_CPU_TILE_COLUMN(c);
+      uint16_t *tile = values + (j / DEPTH * 2 + at / 16) * LANES * DEPTH;
+      const mla_cpu_tile_rows *r = &rows[j / 16];
+      tile[(j % DEPTH / 2 * 16 + at % 16) * 2 + j % 2] =
+          j < n ? r->at[j % 16 * r->ld + first + c] : 0;
+    }
+}
+
+void mla_tile_softmax_bf16_portable(int64_t n, const float *s, float scale,
+                                    const int32_t *visible, float *m, float *l,
+                                    float *beta, uint16_t *weights) {
+  float scaled[MLA_CPU_TILE_BLOCK * LANES];
+  for (int64_t i = 0; i < n * LANES; i++) scaled[i] = scale * s[i];
+  mla_cpu_softmax(n, scaled, visible, m, l, beta);
+  for (int64_t j = 0; j < up(n); j++)
+    for (int x = 0; x < LANES; x++)
+      weights[(j / DEPTH * LANES + x) * DEPTH + j % DEPTH] =
+          j < n ? mla_f32_to_bf16(scaled[j * LANES + x]) : 0;
+}
+
+void mla_tile_fold_f32_portable(int64_t tiles, float *m, float *l, float *acc,
+                                const float *m2, const float *l2,
+                                const float *acc2) {
+  const float nothing = mla_f32_of_bits(0xFF800000u);
+  float a[LANES], b[LANES];
+  for (int x = 0; x < LANES; x++) {
+    float top = m2[x] > m[x] ? m2[x] : m[x];
+    float shift = top == nothing ? 0.0f : top;
+    a[x] = mla_cpu_expf(m[x] - shift);
+    b[x] = mla_cpu_expf(m2[x] - shift);
+    l[x] = a[x] * l[x] + b[x] * l2[x];
+    m[x] = top;
+  }
+  for (int64_t i = 0; i < tiles * LANES * 16; i++)
+    acc[i] = a[i / 16 % LANES] * acc[i] + b[i / 16 % LANES] * acc2[i];
+}
+
+void mla_tile_scale_f32_portable(int64_t tiles, float *acc,
+                                 const float *times) {
+  for (int64_t i = 0; i < tiles * LANES * 16; i++)
+    acc[i] *= times[i / 16 % LANES];
+}
+
+void mla_tile_line_f32_portable(float *line, const float *acc, int64_t lane,
+                                int64_t n, float times) {
+  for (int64_t c = 0; c < n; c++) {
+    int64_t at = MLA_CPU_TILE_COLUMN(c);
+    line[c] = times * acc[(at / 16 * LANES + lane) * 16 + at % 16];
   }
 }
 
-void mla_tile_weights_bf16_portable(uint16_t *weights, const float *s,
-                                    int64_t n) {
-  for (int64_t j = 0; j < up(n); j++)
-    for (int x = 0; x < LANES; x++)
-      weights[(j / 2 * LANES + x) * 2 + j % 2] =
-          j < n ? mla_f32_to_bf16(s[j * LANES + x]) : 0;
+void mla_tile_narrow_bf16_portable(uint16_t *rows, int64_t ld, const float *c,
+                                   int64_t n) {
+  for (int64_t i = 0; i < n * LANES; i++)
+    rows[i / LANES * ld + i % LANES] = mla_f32_to_bf16(c[i]);
+}
+
+void mla_tile_pairs_bf16_portable(uint16_t *values, const float *c, int64_t n) {
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t x = 0; x < LANES; x++) {
+      uint16_t *tile = values + j / DEPTH * 2 * LANES * DEPTH;
+      tile[(j % DEPTH / 2 * LANES + x) * 2 + j % 2] =
+          mla_f32_to_bf16(c[j * LANES + x]);
+    }
+}
+
+int mla_tile_finite_bf16_portable(const uint16_t *x, int64_t n) {
+  unsigned found = 0;
+  for (int64_t i = 0; i < n; i++) found |= (x[i] & 0x7F80u) == 0x7F80u;
+  return !found;
 }

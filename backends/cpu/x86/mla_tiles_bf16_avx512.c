@@ -1,26 +1,33 @@
 /*
- * What tiles of bf16 are filled with: pairs of 16-bit numbers are 32-bit words,
- * and sixteen rows of sixteen words are transposed in registers.
+ * What tiles of bf16 are filled with, and what comes of them: pairs of 16-bit
+ * numbers are 32-bit words, and sixteen rows of sixteen words are transposed in
+ * registers.
  */
 #include <immintrin.h>
 
 #include "cpu_kernels.h"
+#include "exp_avx512.h"
 #include "transpose_avx512.h"
 
 mla_cpu_tile_queries_fn mla_tile_queries_bf16_avx512;
 mla_cpu_tile_values_fn mla_tile_values_bf16_avx512;
+mla_cpu_tile_finite_fn mla_tile_finite_bf16_avx512;
+mla_cpu_tile_fold_fn mla_tile_fold_f32_avx512;
+mla_cpu_tile_scale_fn mla_tile_scale_f32_avx512;
+mla_cpu_tile_line_fn mla_tile_line_f32_avx512;
 
 #define LANES MLA_CPU_LANES
 #define DEPTH MLA_CPU_TILE_DEPTH
+#define TILE (LANES * DEPTH)
 
-static inline __mmask32 first(int64_t n) {
+static inline __mmask32 first_of(int64_t n) {
   return n < DEPTH ? (__mmask32)((1u << n) - 1u) : (__mmask32)0xFFFFFFFFu;
 }
 
 void mla_tile_queries_bf16_avx512(uint16_t *queries,
                                   const uint16_t *const *rows, int64_t k) {
   for (int64_t p = 0; p < k; p += DEPTH) {
-    __mmask32 some = first(k - p);
+    __mmask32 some = first_of(k - p);
     __m512 r[16];
     for (int x = 0; x < LANES; x++)
       r[x] = _mm512_castsi512_ps(_mm512_maskz_loadu_epi16(some, rows[x] + p));
@@ -31,37 +38,85 @@ void mla_tile_queries_bf16_avx512(uint16_t *queries,
   }
 }
 
-/*
- * Up to 32 keys of 32 numbers, the first of them at from. Interleaving two keys
- * gives pairs, four numbers of every eight in `low`, the others in `high`; so
- * word 4 q + j of a transposed low is number 8 q + j. half: 16 numbers only.
- */
-static inline void transpose_keys(const uint16_t *from, int64_t ld, int64_t n,
-                                  int half, uint16_t *to) {
-  __mmask32 some = half ? 0xFFFFu : 0xFFFFFFFFu;
-  __m512 low[16], high[16];
-  for (int64_t i = 0; i < 16; i++) {
-    const uint16_t *at = from + 2 * i * ld;
-    __m512i a = _mm512_setzero_si512(), b = a;
-    if (2 * i < n) a = _mm512_maskz_loadu_epi16(some, at);
-    if (2 * i + 1 < n) b = _mm512_maskz_loadu_epi16(some, at + ld);
-    low[i] = _mm512_castsi512_ps(_mm512_unpacklo_epi16(a, b));
-    high[i] = _mm512_castsi512_ps(_mm512_unpackhi_epi16(a, b));
-  }
-  mla_transpose_avx512(low);
-  mla_transpose_avx512(high);
-  for (int w = 0; w < (half ? 8 : 16); w++) {
-    int c = w / 4 * 8 + w % 4;
-    uint16_t *row = to + c / 16 * 16 * MLA_CPU_TILE_BLOCK + c % 16 * DEPTH;
-    _mm512_store_si512(row, _mm512_castps_si512(low[w]));
-    _mm512_store_si512(row + 4 * DEPTH, _mm512_castps_si512(high[w]));
+/* Two keys, pair by pair, into row `pair` of two tiles. */
+static inline void put_pairs(__m512i a, __m512i b, uint16_t *to) {
+  _mm512_store_si512(to, _mm512_unpacklo_epi16(a, b));
+  _mm512_store_si512(to + TILE, _mm512_unpackhi_epi16(a, b));
+}
+
+void mla_tile_values_bf16_avx512(uint16_t *values,
+                                 const mla_cpu_tile_rows *rows, int64_t n,
+                                 int64_t first) {
+  int64_t n32 = (n + DEPTH - 1) / DEPTH * DEPTH;
+  __m512i none = _mm512_setzero_si512();
+  for (int64_t j = 0; j < n32; j += 16) {
+    const uint16_t *from = rows[j / 16].at + first;
+    int64_t ld = rows[j / 16].ld;
+    uint16_t *to = values + j / DEPTH * 2 * TILE + j % DEPTH / 16 * TILE / 2;
+    for (int64_t i = 0; i < 16; i += 2, to += 2 * LANES) {
+      __m512i a = none, b = none;
+      if (j + i < n) a = _mm512_loadu_si512(from + i * ld);
+      if (j + i + 1 < n) b = _mm512_loadu_si512(from + (i + 1) * ld);
+      put_pairs(a, b, to);
+    }
   }
 }
 
-void mla_tile_values_bf16_avx512(uint16_t *values, const uint16_t *rows,
-                                 int64_t ld, int64_t n, int64_t v_dim) {
-  for (int64_t j = 0; j < n; j += DEPTH)
-    for (int64_t c = 0; c < v_dim; c += 32)
-      transpose_keys(rows + j * ld + c, ld, n - j, v_dim - c < 32,
-                     values + c * MLA_CPU_TILE_BLOCK + j * 16);
+static inline __m512 nothing(void) {
+  return _mm512_castsi512_ps(_mm512_set1_epi32((int)0xFF800000u));
+}
+
+void mla_tile_fold_f32_avx512(int64_t tiles, float *m, float *l, float *acc,
+                              const float *m2, const float *l2,
+                              const float *acc2) {
+  __m512 old = _mm512_loadu_ps(m), other = _mm512_loadu_ps(m2);
+  __m512 top = _mm512_max_ps(other, old); /* NaN in m2: the old one */
+  __mmask16 seen = _mm512_cmp_ps_mask(top, nothing(), _CMP_NEQ_UQ);
+  __m512 shift = _mm512_maskz_mov_ps(seen, top);
+  float a[LANES], b[LANES];
+  __m512 x = mla_exp_avx512(_mm512_sub_ps(old, shift));
+  __m512 y = mla_exp_avx512(_mm512_sub_ps(other, shift));
+  _mm512_storeu_ps(a, x);
+  _mm512_storeu_ps(b, y);
+  x = _mm512_mul_ps(x, _mm512_loadu_ps(l));
+  _mm512_storeu_ps(l, _mm512_fmadd_ps(y, _mm512_loadu_ps(l2), x));
+  _mm512_storeu_ps(m, top);
+  for (int64_t t = 0; t < tiles; t++)
+    for (int i = 0; i < LANES; i++, acc += 16, acc2 += 16) {
+      __m512 s = _mm512_mul_ps(_mm512_set1_ps(a[i]), _mm512_load_ps(acc));
+      _mm512_store_ps(
+          acc, _mm512_fmadd_ps(_mm512_set1_ps(b[i]), _mm512_load_ps(acc2), s));
+    }
+}
+
+void mla_tile_scale_f32_avx512(int64_t tiles, float *acc, const float *times) {
+  for (int64_t t = 0; t < tiles; t++)
+    for (int i = 0; i < LANES; i++, acc += 16)
+      _mm512_store_ps(
+          acc, _mm512_mul_ps(_mm512_set1_ps(times[i]), _mm512_load_ps(acc)));
+}
+
+void mla_tile_line_f32_avx512(float *line, const float *acc, int64_t lane,
+                              int64_t n, float times) {
+  const __m512i low =
+      _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
+  const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+  const __m512 by = _mm512_set1_ps(times);
+  acc += lane * 16;
+  for (int64_t c = 0; c < n; c += 32, acc += 32 * LANES) {
+    __m512 x = _mm512_mul_ps(by, _mm512_load_ps(acc));
+    __m512 y = _mm512_mul_ps(by, _mm512_load_ps(acc + 16 * LANES));
+    _mm512_storeu_ps(line + c, _mm512_permutex2var_ps(x, low, y));
+    _mm512_storeu_ps(line + c + 16, _mm512_permutex2var_ps(x, high, y));
+  }
+}
+
+int mla_tile_finite_bf16_avx512(const uint16_t *x, int64_t n) {
+  const __m512i top = _mm512_set1_epi16(0x7F80);
+  __mmask32 found = 0;
+  for (int64_t i = 0; i < n; i += 32) {
+    __m512i some = _mm512_maskz_loadu_epi16(first_of(n - i), x + i);
+    found |= _mm512_cmpeq_epi16_mask(_mm512_and_si512(some, top), top);
+  }
+  return !found;
 }
