@@ -19,7 +19,7 @@
 
 #define LANES MLA_CPU_LANES
 
-enum { fold_slices = 4 }; /* of a panel's values */
+enum { fold_slices = 8 }; /* of a panel's values */
 
 /* What one thread works in. */
 typedef struct scratch {
@@ -32,6 +32,8 @@ typedef struct scratch {
   float *whole, *split; /* parts of all panels: of all splits, of one */
   float *rows;          /* [LANES][width]: queries on the way to a panel */
   float *line;          /* [v_dim] */
+  float *a, *b;         /* [splits][LANES]: of a fold of tiles */
+  const float **acc;    /* [splits] */
 } scratch;
 
 typedef struct decode {
@@ -77,6 +79,14 @@ static void blocks_take(mla_cpu_arena *arena, const mla_problem *p,
   s->rows = mla_cpu_take(arena, LANES * (uint64_t)p->head_dim, sizeof(float));
 }
 
+static void fold_take(mla_cpu_arena *arena, const mla_cpu_context *c,
+                      scratch *s) {
+  uint64_t splits = (uint64_t)mla_cpu_most_splits(c);
+  s->a = mla_cpu_take(arena, splits, LANES * sizeof(float));
+  s->b = mla_cpu_take(arena, splits, LANES * sizeof(float));
+  s->acc = mla_cpu_take(arena, splits, sizeof *s->acc);
+}
+
 static scratch scratch_take(mla_cpu_arena *arena, const mla_cpu_context *c) {
   const mla_problem *p = &c->problem;
   int panels = mla_cpu_max_panels(c);
@@ -86,6 +96,7 @@ static scratch scratch_take(mla_cpu_arena *arena, const mla_cpu_context *c) {
   if (mla_cpu_decode_by_tiles(c)) {
     mla_cpu_tile_take(arena, &s.tile, panels, 0, p->v_dim);
     mla_cpu_tiles_take(arena, &s.tiles, panels, p->head_dim);
+    fold_take(arena, c, &s);
     s.tiles.scale = (float)p->scale;
   } else if (mla_cpu_decode_by_rows(c)) {
     mla_cpu_tile_take(arena, &s.tile, panels, 0, p->v_dim);
@@ -477,22 +488,13 @@ static void attend_split(const decode *d, const mla_cpu_unit *u, int64_t k,
 
 /* ------------------------------------------------------------------ tasks */
 
-/* The first `columns` of two parts: a multiple of 32 where they are tiles. */
-static void fold_columns(const decode *d, int64_t columns, mla_cpu_part part,
-                         mla_cpu_part other) {
-  const mla_cpu_table *table = &d->c->table;
-  if (mla_cpu_decode_by_tiles(d->c))
-    table->tile_fold(columns / 16, part.m, part.l, part.acc, other.m, other.l,
-                     other.acc);
-  else
-    mla_cpu_part_fold(table, columns, part, other);
-}
-
 static void fold_panel(const decode *d, mla_cpu_part part, mla_cpu_part other) {
   if (mla_cpu_decode_by_rows(d->c))
     mla_cpu_rows_fold(d->c->problem.v_dim, part, other);
+  else if (mla_cpu_decode_by_tiles(d->c))
+    mla_cpu_tiles_fold(&d->c->table, d->c->problem.v_dim, part, other);
   else
-    fold_columns(d, d->c->problem.v_dim, part, other);
+    mla_cpu_part_fold(&d->c->table, d->c->problem.v_dim, part, other);
 }
 
 static void write_panel(const decode *d, const mla_cpu_unit *u, int panel,
@@ -547,10 +549,32 @@ static void fold_few(const decode *d, const mla_cpu_unit *u, int panel,
   write_panel(d, u, panel, part, s);
 }
 
-/* Where a slice of the values begins: at whole tiles, wherever there are. */
-static int64_t slice_at(int64_t v_dim, int64_t slice) {
-  int64_t step = v_dim % 32 == 0 ? 32 : 1;
-  return v_dim / step * slice / fold_slices * step;
+/*
+ * A slice of a panel of a shared unit, by tiles: each part is read once, 32
+ * columns of all parts at a time.
+ */
+static void fold_tiles(const decode *d, const mla_cpu_unit *u, int panel,
+                       int64_t first, int64_t count, scratch *s) {
+  int64_t splits = mla_cpu_splits(u->length, d->c->limits.num_splits);
+  int64_t v_dim = d->c->problem.v_dim;
+  mla_cpu_part part = mla_cpu_part_at(slot_of(d, u, 0, panel), v_dim);
+  float m[LANES], l[LANES];
+  mla_cpu_part whole = {m, l, s->tile.spare};
+  memcpy(m, part.m, sizeof m);
+  memcpy(l, part.l, sizeof l);
+  s->acc[0] = part.acc + first * LANES;
+  for (int64_t k = 1; k < splits; k++) {
+    part = mla_cpu_part_at(slot_of(d, u, k, panel), v_dim);
+    s->acc[k] = part.acc + first * LANES;
+    d->c->table.tile_join(m, l, part.m, part.l, s->a + k * LANES,
+                          s->b + k * LANES);
+  }
+  for (int64_t c = first; c < first + count; c += 32) {
+    int64_t ahead = c + 32 < first + count ? 32 * LANES : 0;
+    d->c->table.tile_blend(2, splits, s->acc, s->a, s->b, ahead, whole.acc);
+    write_rows(d, u, panel, whole, c, 32, s->line);
+    for (int64_t k = 0; k < splits; k++) s->acc[k] += 32 * LANES;
+  }
 }
 
 /*
@@ -561,8 +585,9 @@ static int64_t slice_at(int64_t v_dim, int64_t slice) {
 static void fold_task(void *state, int64_t index, int thread) {
   const decode *d = state;
   int64_t v_dim = d->c->problem.v_dim, slice = index % fold_slices;
-  int64_t first = slice_at(v_dim, slice);
-  int64_t count = slice_at(v_dim, slice + 1) - first;
+  int64_t step = mla_cpu_decode_by_tiles(d->c) ? 32 : 1;
+  int64_t first = v_dim / step * slice / fold_slices * step;
+  int64_t count = v_dim / step * (slice + 1) / fold_slices * step - first;
   index /= fold_slices;
   const mla_cpu_unit *u = &d->schedule.unit[index / d->schedule.panels];
   int panel = (int)(index % d->schedule.panels);
@@ -573,16 +598,21 @@ static void fold_task(void *state, int64_t index, int thread) {
     if (first == 0) fold_few(d, u, panel, &s);
     return;
   }
+  if (s.tiles.queries) {
+    fold_tiles(d, u, panel, first, count, &s);
+    return;
+  }
   float m[LANES], l[LANES];
   mla_cpu_part part = mla_cpu_part_at(slot_of(d, u, 0, panel), v_dim);
   memcpy(m, part.m, sizeof m);
   memcpy(l, part.l, sizeof l);
-  mla_cpu_part whole = {m, l, part.acc + first * LANES};
+  float *acc = part.acc + first * LANES;
   for (int64_t k = 1; k < splits; k++) {
     mla_cpu_part next = mla_cpu_part_at(slot_of(d, u, k, panel), v_dim);
-    next.acc += first * LANES;
-    fold_columns(d, count, whole, next);
+    d->c->table.fold(count, m, l, acc, next.m, next.l,
+                     next.acc + first * LANES);
   }
+  mla_cpu_part whole = {m, l, acc};
   write_rows(d, u, panel, whole, first, count, s.line);
 }
 

@@ -177,10 +177,18 @@ typedef void mla_cpu_tile_softmax_fn(int64_t n, const float *s, float scale,
                                      const int32_t *visible, float *m, float *l,
                                      float *beta, uint16_t *weights);
 
-/* As fold, of acc's tiles of sixteen columns. */
-typedef void mla_cpu_tile_fold_fn(int64_t tiles, float *m, float *l, float *acc,
-                                  const float *m2, const float *l2,
-                                  const float *acc2);
+/* As fold, of m and l alone: what acc and acc2 must be multiplied by. */
+typedef void mla_cpu_tile_join_fn(float *m, float *l, const float *m2,
+                                  const float *l2, float *a, float *b);
+
+/*
+ * sum = acc[0]; sum = a[k][lane] * sum + b[k][lane] * acc[k] for 0 < k < parts,
+ * of acc's tiles of sixteen columns; a and b are [parts][LANES]. sum may be
+ * acc[0]. What lies `ahead` floats behind each acc comes next: a hint; 0: none.
+ */
+typedef void mla_cpu_tile_blend_fn(int64_t tiles, int64_t parts,
+                                   const float *const *acc, const float *a,
+                                   const float *b, int64_t ahead, float *sum);
 
 /* Each lane's row of acc times its number. */
 typedef void mla_cpu_tile_scale_fn(int64_t tiles, float *acc,

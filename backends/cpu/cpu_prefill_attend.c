@@ -121,8 +121,7 @@ static void settle_panel(const mla_cpu_prefill *f, const mla_cpu_chunk *k,
   if (k->first > 0) {
     mla_cpu_part so_far = mla_cpu_part_at(kept, v_dim);
     if (f->by_tiles)
-      f->c->table.tile_fold(v_dim / 16, so_far.m, so_far.l, so_far.acc, part.m,
-                            part.l, part.acc);
+      mla_cpu_tiles_fold(&f->c->table, v_dim, so_far, part);
     else
       mla_cpu_part_fold(&f->c->table, v_dim, so_far, part);
     part = so_far;

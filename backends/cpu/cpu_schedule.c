@@ -34,6 +34,10 @@ static int64_t most_splits(int64_t length, int32_t wanted_splits) {
                      mla_cpu_max(splits, mla_cpu_ceil(length, most_split)));
 }
 
+int64_t mla_cpu_most_splits(const mla_cpu_context *c) {
+  return most_splits(c->limits.max_seq_len, c->limits.num_splits);
+}
+
 int64_t mla_cpu_group(const mla_problem *p) {
   return p->num_heads / p->num_kv_heads;
 }

@@ -44,6 +44,9 @@ typedef struct mla_cpu_schedule {
 int64_t mla_cpu_split_keys(int64_t length, int32_t wanted_splits);
 int64_t mla_cpu_splits(int64_t length, int32_t wanted_splits);
 
+/* Of any request within the limits, at most. */
+int64_t mla_cpu_most_splits(const mla_cpu_context *context);
+
 /* Query rows of a kv head that share one token. */
 int64_t mla_cpu_group(const mla_problem *problem);
 /* Panels of the largest tile that steps within the limits need. */

@@ -50,7 +50,8 @@ typedef struct mla_cpu_table {
   mla_cpu_tile_queries_fn *tile_queries;
   mla_cpu_tile_values_fn *tile_values;
   mla_cpu_tile_softmax_fn *tile_softmax;
-  mla_cpu_tile_fold_fn *tile_fold;
+  mla_cpu_tile_join_fn *tile_join;
+  mla_cpu_tile_blend_fn *tile_blend;
   mla_cpu_tile_scale_fn *tile_scale;
   mla_cpu_tile_line_fn *tile_line;
   mla_cpu_tile_narrow_fn *tile_narrow;

@@ -28,6 +28,14 @@ void mla_cpu_tiles_clear(mla_cpu_part part) {
   }
 }
 
+void mla_cpu_tiles_fold(const mla_cpu_table *table, int64_t v_dim,
+                        mla_cpu_part part, mla_cpu_part other) {
+  float a[2 * LANES], b[2 * LANES];
+  const float *acc[2] = {part.acc, other.acc};
+  table->tile_join(part.m, part.l, other.m, other.l, a + LANES, b + LANES);
+  table->tile_blend(v_dim / 16, 2, acc, a, b, 0, part.acc);
+}
+
 /* Sixteen rows from key j on, with zeros where they end short of a tile. */
 static void copy_keys(mla_cpu_tiles *t, int64_t j, int64_t n, int64_t width,
                       const void *const *k) {

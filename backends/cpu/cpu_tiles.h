@@ -42,6 +42,10 @@ void mla_cpu_tiles_take(mla_cpu_arena *arena, mla_cpu_tiles *tiles, int panels,
 /* A panel's part that has seen nothing; acc stays, see `fresh`. */
 void mla_cpu_tiles_clear(mla_cpu_part part);
 
+/* part := part and other, as if one softmax. */
+void mla_cpu_tiles_fold(const mla_cpu_table *table, int64_t v_dim,
+                        mla_cpu_part part, mla_cpu_part other);
+
 /* Keys at k[0 .. n - 1] become the block's; ld: what they lie apart where 16 of
    them can be read as they are; 0: copy them. */
 void mla_cpu_tiles_keys(mla_cpu_tiles *tiles, int64_t n, int64_t width,

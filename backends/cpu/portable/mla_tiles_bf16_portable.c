@@ -10,7 +10,8 @@ mla_cpu_tile_softmax_fn mla_tile_softmax_bf16_portable;
 mla_cpu_tile_narrow_fn mla_tile_narrow_bf16_portable;
 mla_cpu_tile_pairs_fn mla_tile_pairs_bf16_portable;
 mla_cpu_tile_finite_fn mla_tile_finite_bf16_portable;
-mla_cpu_tile_fold_fn mla_tile_fold_f32_portable;
+mla_cpu_tile_join_fn mla_tile_join_f32_portable;
+mla_cpu_tile_blend_fn mla_tile_blend_f32_portable;
 mla_cpu_tile_scale_fn mla_tile_scale_f32_portable;
 mla_cpu_tile_line_fn mla_tile_line_f32_portable;
 
@@ -53,11 +54,9 @@ void mla_tile_softmax_bf16_portable(int64_t n, const float *s, float scale,
           j < n ? mla_f32_to_bf16(scaled[j * LANES + x]) : 0;
 }
 
-void mla_tile_fold_f32_portable(int64_t tiles, float *m, float *l, float *acc,
-                                const float *m2, const float *l2,
-                                const float *acc2) {
+void mla_tile_join_f32_portable(float *m, float *l, const float *m2,
+                                const float *l2, float *a, float *b) {
   const float nothing = mla_f32_of_bits(0xFF800000u);
-  float a[LANES], b[LANES];
   for (int x = 0; x < LANES; x++) {
     float top = m2[x] > m[x] ? m2[x] : m[x];
     float shift = top == nothing ? 0.0f : top;
@@ -66,8 +65,19 @@ void mla_tile_fold_f32_portable(int64_t tiles, float *m, float *l, float *acc,
     l[x] = a[x] * l[x] + b[x] * l2[x];
     m[x] = top;
   }
-  for (int64_t i = 0; i < tiles * LANES * 16; i++)
-    acc[i] = a[i / 16 % LANES] * acc[i] + b[i / 16 % LANES] * acc2[i];
+}
+
+void mla_tile_blend_f32_portable(int64_t tiles, int64_t parts,
+                                 const float *const *acc, const float *a,
+                                 const float *b, int64_t ahead, float *sum) {
+  (void)ahead;
+  for (int64_t i = 0; i < tiles * LANES * 16; i++) {
+    int64_t x = i / 16 % LANES;
+    float s = acc[0][i];
+    for (int64_t k = 1; k < parts; k++)
+      s = a[k * LANES + x] * s + b[k * LANES + x] * acc[k][i];
+    sum[i] = s;
+  }
 }
 
 void mla_tile_scale_f32_portable(int64_t tiles, float *acc,

@@ -12,7 +12,8 @@
 mla_cpu_tile_queries_fn mla_tile_queries_bf16_avx512;
 mla_cpu_tile_values_fn mla_tile_values_bf16_avx512;
 mla_cpu_tile_finite_fn mla_tile_finite_bf16_avx512;
-mla_cpu_tile_fold_fn mla_tile_fold_f32_avx512;
+mla_cpu_tile_join_fn mla_tile_join_f32_avx512;
+mla_cpu_tile_blend_fn mla_tile_blend_f32_avx512;
 mla_cpu_tile_scale_fn mla_tile_scale_f32_avx512;
 mla_cpu_tile_line_fn mla_tile_line_f32_avx512;
 
@@ -66,14 +67,12 @@ static inline __m512 nothing(void) {
   return _mm512_castsi512_ps(_mm512_set1_epi32((int)0xFF800000u));
 }
 
-void mla_tile_fold_f32_avx512(int64_t tiles, float *m, float *l, float *acc,
-                              const float *m2, const float *l2,
-                              const float *acc2) {
+void mla_tile_join_f32_avx512(float *m, float *l, const float *m2,
+                              const float *l2, float *a, float *b) {
   __m512 old = _mm512_loadu_ps(m), other = _mm512_loadu_ps(m2);
   __m512 top = _mm512_max_ps(other, old); /* NaN in m2: the old one */
   __mmask16 seen = _mm512_cmp_ps_mask(top, nothing(), _CMP_NEQ_UQ);
   __m512 shift = _mm512_maskz_mov_ps(seen, top);
-  float a[LANES], b[LANES];
   __m512 x = mla_exp_avx512(_mm512_sub_ps(old, shift));
   __m512 y = mla_exp_avx512(_mm512_sub_ps(other, shift));
   _mm512_storeu_ps(a, x);
@@ -81,12 +80,32 @@ void mla_tile_fold_f32_avx512(int64_t tiles, float *m, float *l, float *acc,
   x = _mm512_mul_ps(x, _mm512_loadu_ps(l));
   _mm512_storeu_ps(l, _mm512_fmadd_ps(y, _mm512_loadu_ps(l2), x));
   _mm512_storeu_ps(m, top);
-  for (int64_t t = 0; t < tiles; t++)
-    for (int i = 0; i < LANES; i++, acc += 16, acc2 += 16) {
-      __m512 s = _mm512_mul_ps(_mm512_set1_ps(a[i]), _mm512_load_ps(acc));
-      _mm512_store_ps(
-          acc, _mm512_fmadd_ps(_mm512_set1_ps(b[i]), _mm512_load_ps(acc2), s));
+}
+
+/* Two lanes' numbers at a time: their chains over the parts run side by side.
+ */
+void mla_tile_blend_f32_avx512(int64_t tiles, int64_t parts,
+                               const float *const *acc, const float *a,
+                               const float *b, int64_t ahead, float *sum) {
+  for (int64_t i = 0; i < tiles * LANES; i += 2) {
+    int64_t x = i % LANES, at = i * 16;
+    __m512 s = _mm512_load_ps(acc[0] + at);
+    __m512 t = _mm512_load_ps(acc[0] + at + 16);
+    for (int64_t k = 1; k < parts; k++) {
+      const float *from = acc[k] + at, *ak = a + k * LANES, *bk = b + k * LANES;
+      if (ahead) {
+        _mm_prefetch((const char *)(from + ahead), _MM_HINT_T0);
+        _mm_prefetch((const char *)(from + ahead + 16), _MM_HINT_T0);
+      }
+      s = _mm512_mul_ps(_mm512_set1_ps(ak[x]), s);
+      t = _mm512_mul_ps(_mm512_set1_ps(ak[x + 1]), t);
+      s = _mm512_fmadd_ps(_mm512_set1_ps(bk[x]), _mm512_load_ps(from), s);
+      t = _mm512_fmadd_ps(_mm512_set1_ps(bk[x + 1]), _mm512_load_ps(from + 16),
+                          t);
     }
+    _mm512_store_ps(sum + at, s);
+    _mm512_store_ps(sum + at + 16, t);
+  }
 }
 
 void mla_tile_scale_f32_avx512(int64_t tiles, float *acc, const float *times) {
