@@ -1,5 +1,6 @@
 /*
- * gpu_merge.h - partial results joined by log-sum-exp, one wave a row.
+ * gpu_merge.h - partial results joined by log-sum-exp, a wave a stretch of a
+ * row's columns.
  *
  * Used for the splits of gpu_attend.h and as the operation "merge". Parts
  * whose lse is infinite, of either sign, mean nothing and are never read.
@@ -27,6 +28,7 @@ typedef struct mla_merge_args {
   int requests, token0;
   int count, heads, dv;
   int in_base2, out_base2;
+  int waves; /* of a block */
 } mla_merge_args;
 
 #define MLA_LN2 0.69314718055994531f
@@ -36,83 +38,110 @@ MLA_DEV int mla_is_infinite(float v) {
   return (__float_as_uint(v) & 0x7fffffffu) == 0x7f800000u;
 }
 
-/* The lse of part s of a row, natural. */
+/* The lse of part s of a row, natural; -inf past the last. */
 MLA_DEV float mla_part_lse(const mla_merge_args &a, int s, int t, int h) {
-  float v = a.lses[s * a.l_part + t * a.l_token + h * a.l_head];
+  if (s >= a.count) return MLA_NEG_INF;
+  const float v = a.lses[s * a.l_part + t * a.l_token + h * a.l_head];
   return a.in_base2 ? v * MLA_LN2 : v;
 }
 
-/* Largest finite lse; NaN wins. -inf: no part lives. */
-MLA_DEV float mla_live_max(const mla_merge_args &a, int t, int h) {
-  float top = MLA_NEG_INF, nan = 0.0f;
+/* What a part weighs next to the largest lse; below 0: it means nothing. */
+MLA_DEV float mla_part_weight(float lse, float top) {
+  return mla_is_infinite(lse) ? -1.0f : expf(lse - top);
+}
+
+/* A row's parts: the largest finite lse (-inf: no part lives; any number where
+   one is NaN, since its weight is NaN then), the sum of their weights, and the
+   weight of part MLA_LANE. */
+typedef struct mla_row_parts {
+  float top, total, own;
+} mla_row_parts;
+
+MLA_DEV mla_row_parts mla_weigh_parts(const mla_merge_args &a, int t, int h) {
+  const float first = mla_part_lse(a, MLA_LANE, t, h);
+  mla_row_parts r = {MLA_NEG_INF, 0, 0};
   for (int s = MLA_LANE; s < a.count; s += MLA_WAVE) {
-    const float v = mla_part_lse(a, s, t, h);
-    if (mla_is_infinite(v)) continue;
-    if (v != v) nan = 1.0f;
-    top = fmaxf(top, v);
+    const float v = s == MLA_LANE ? first : mla_part_lse(a, s, t, h);
+    if (!mla_is_infinite(v)) r.top = fmaxf(r.top, v != v ? 0.0f : v);
   }
-  top = mla_wave_max(top);
-  return mla_wave_max(nan) > 0.0f ? __uint_as_float(0x7fc00000u) : top;
+  r.top = mla_wave_max(r.top);
+  r.own = mla_part_weight(first, r.top);
+  for (int s = MLA_LANE; s < a.count; s += MLA_WAVE) {
+    const float weight = s == MLA_LANE
+                             ? r.own
+                             : mla_part_weight(mla_part_lse(a, s, t, h), r.top);
+    r.total += weight < 0.0f ? 0.0f : weight; /* NaN stays one */
+  }
+  r.total = mla_wave_sum(r.total);
+  return r;
 }
 
-/* What part s weighs; below 0: it means nothing. */
-MLA_DEV float mla_part_weight(const mla_merge_args &a, int s, int t, int h,
-                              float top) {
-  const float v = s < a.count ? mla_part_lse(a, s, t, h) : MLA_NEG_INF;
-  return mla_is_infinite(v) ? -1.0f : expf(v - top);
+enum {
+  MLA_MERGE_AHEAD = 4,    /* parts that a lane has on their way at once */
+  MLA_MERGE_THREADS = 256 /* of a block, at most */
+};
+
+/* N columns of a part, one of any type as f32. */
+template <int DT, int N>
+MLA_DEV void mla_merge_load(const mla_merge_args &a, int64_t at,
+                            uint32_t (&w)[mla_some<DT, N>::words]) {
+  if constexpr (N == 1)
+    w[0] = __float_as_uint(mla_load_any(a.parts, a.parts_dtype, at));
+  else
+    mla_some<DT, N>::load(a.parts, at, w);
 }
 
-/* Columns that a lane adds up at once: so many loads on their way. */
-enum { MLA_MERGE_COLUMNS = 8 };
-
-/* The weighted sum of columns from d0 on; a lane's weight is that of a part,
-   asked for again only every MLA_WAVE of them. */
-MLA_DEV void mla_merge_columns(const mla_merge_args &a, int t, int h, float top,
-                               int d0, float *sum) {
-  for (int c = 0; c < MLA_MERGE_COLUMNS; c++) sum[c] = 0;
+/* The weighted sum of N columns from d on. */
+template <int DT, int N>
+MLA_DEV void mla_merge_columns(const mla_merge_args &a, int t, int h,
+                               const mla_row_parts &r, int d, float (&sum)[N]) {
+  const int64_t from = t * a.p_token + h * a.p_head + d;
+  for (int c = 0; c < N; c++) sum[c] = 0;
   for (int s0 = 0; s0 < a.count; s0 += MLA_WAVE) {
-    const float own = mla_part_weight(a, s0 + MLA_LANE, t, h, top);
     const int n = a.count - s0 < MLA_WAVE ? a.count - s0 : MLA_WAVE;
-    for (int j = 0; j < n; j++) {
-      const float weight = MLA_SHFL(own, j);
-      if (weight < 0.0f) continue;
-      const int64_t at = (s0 + j) * a.p_part + t * a.p_token + h * a.p_head;
-      for (int c = 0; c < MLA_MERGE_COLUMNS; c++) {
-        const int d = d0 + c * MLA_WAVE + MLA_LANE;
-        if (d < a.dv)
-          sum[c] += weight * mla_load_any(a.parts, a.parts_dtype, at + d);
+    float own = r.own;
+    if (s0) own = mla_part_weight(mla_part_lse(a, s0 + MLA_LANE, t, h), r.top);
+    for (int j = 0; j < n; j += MLA_MERGE_AHEAD) {
+      uint32_t v[MLA_MERGE_AHEAD][mla_some<DT, N>::words];
+      float weight[MLA_MERGE_AHEAD];
+      MLA_UNROLL
+      for (int i = 0; i < MLA_MERGE_AHEAD; i++) {
+        weight[i] = MLA_SHFL(own, (j + i) % MLA_WAVE);
+        if (j + i >= n || d >= a.dv) weight[i] = -1.0f;
+        if (!(weight[i] < 0.0f))
+          mla_merge_load<DT, N>(a, from + (s0 + j + i) * a.p_part, v[i]);
+      }
+      MLA_UNROLL
+      for (int i = 0; i < MLA_MERGE_AHEAD; i++) {
+        if (weight[i] < 0.0f) continue;
+        for (int c = 0; c < N; c++)
+          sum[c] += weight[i] * mla_some<DT, N>::at(v[i], c);
       }
     }
   }
 }
 
-/* Grid: x token, y head; one wave a block. */
+/* Grid: x token, y head; a.waves a block, N columns a lane at once. */
+template <int DT, int N>
 MLA_KERNEL mla_merge_rows(mla_merge_args a) {
   const int t = (int)blockIdx.x, h = (int)blockIdx.y, token = a.token0 + t;
   if (a.start && token >= a.start[a.requests * a.start_step]) return;
-  const float top = mla_live_max(a, t, h);
-  const int empty = top == MLA_NEG_INF;
-  float total = 0;
-  for (int s = MLA_LANE; s < a.count; s += MLA_WAVE) {
-    const float weight = mla_part_weight(a, s, t, h, top);
-    total += weight < 0.0f ? 0.0f : weight; /* NaN stays one */
-  }
-  total = mla_wave_sum(total);
-  const float lse = empty ? MLA_NEG_INF : top + logf(total);
-  float keep = empty ? 0.0f : 1.0f / total;
+  const mla_row_parts r = mla_weigh_parts(a, t, h);
+  const int empty = r.top == MLA_NEG_INF;
+  const float lse = empty ? MLA_NEG_INF : r.top + logf(r.total);
+  float keep = empty ? 0.0f : 1.0f / r.total;
   if (a.sink && !empty)
     keep *= 1.0f / (1.0f + expf(a.sink[h * a.sink_step] - lse));
-  for (int d0 = 0; d0 < a.dv; d0 += MLA_MERGE_COLUMNS * MLA_WAVE) {
-    float sum[MLA_MERGE_COLUMNS];
-    mla_merge_columns(a, t, h, top, d0, sum);
-    for (int c = 0; c < MLA_MERGE_COLUMNS; c++) {
-      const int d = d0 + c * MLA_WAVE + MLA_LANE;
-      if (d < a.dv)
-        mla_store_any(a.out, a.out_dtype, token * a.o_token + h * a.o_head + d,
-                      empty ? 0.0f : sum[c] * keep);
-    }
+  for (int d0 = MLA_WAVE_ID * MLA_WAVE * N; d0 < a.dv;
+       d0 += a.waves * MLA_WAVE * N) {
+    const int d = d0 + MLA_LANE * N;
+    float sum[N];
+    mla_merge_columns<DT, N>(a, t, h, r, d, sum);
+    if (d >= a.dv) continue;
+    for (int c = 0; c < N; c++) sum[c] = empty ? 0.0f : sum[c] * keep;
+    mla_put_any(a.out, a.out_dtype, token * a.o_token + h * a.o_head + d, sum);
   }
-  if (a.lse && MLA_LANE == 0)
+  if (a.lse && MLA_TID == 0)
     a.lse[token * a.lse_token + h * a.lse_head] =
         a.out_base2 ? lse * MLA_LOG2E : lse;
 }

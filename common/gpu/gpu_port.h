@@ -84,6 +84,13 @@ MLA_DEV float mla_wave_max(float v) {
   return v;
 }
 
+/* 64 bits of another lane, by two registers. */
+MLA_DEV int64_t mla_shuffle_wide(int64_t v, int lane) {
+  const uint32_t low = MLA_SHFL((uint32_t)v, lane);
+  const uint32_t high = MLA_SHFL((uint32_t)(v >> 32), lane);
+  return (int64_t)((uint64_t)high << 32 | low);
+}
+
 #define MLA_NEG_INF (-__int_as_float(0x7f800000))
 
 #endif

@@ -8,20 +8,12 @@
 #ifndef MLA_GPU_RUN_ATTEND_H
 #define MLA_GPU_RUN_ATTEND_H
 
-#include "gpu_attend.h"
-#include "gpu_host_list.h"
+#include "gpu_host_attend.h"
 #include "gpu_merge.h"
 #include "gpu_run_product.h"
 
 /* The most f32 a slice's partial results may take: 1 GiB. */
 static const int64_t MLA_GPU_PARTIAL_FLOATS = (int64_t)1 << 28;
-
-static inline int64_t mla_gpu_splits(const mla_problem *p,
-                                     const mla_limits *l) {
-  int64_t n = (mla_gpu_most_keys(p, l) + 511) / 512;
-  if (n > MLA_ATTEND_MAX_SPLITS) n = MLA_ATTEND_MAX_SPLITS;
-  return n < 1 ? 1 : n;
-}
 
 /* f32 a token needs: partial results and, in prefill, absorbed queries. */
 static inline int64_t mla_gpu_token_floats(const mla_problem *p,
@@ -39,33 +31,6 @@ static inline int64_t mla_gpu_slice(const mla_problem *p, const mla_limits *l) {
   if (n < 1) n = 1;
   if (n > 32768) n = 32768;
   return n < l->tokens ? n : (l->tokens > 0 ? l->tokens : 1);
-}
-
-/* What decode and prefill have in common. */
-static inline mla_attend_args mla_gpu_attend_args(const mla_gpu_call *c) {
-  mla_attend_args a = {};
-  const mla_problem *p = c->p;
-  a.cache = mla_gpu_data(c, MLA_T_CACHE);
-  a.k_entry = mla_gpu_entry(c, MLA_T_CACHE);
-  a.compute = p->q_dtype;
-  a.k_block = mla_gpu_stride(c, MLA_T_CACHE, 0);
-  a.k_row = mla_gpu_stride(c, MLA_T_CACHE, 1);
-  a.table = (const int32_t *)mla_gpu_data(c, MLA_T_BLOCK_TABLE);
-  a.table_row = mla_gpu_stride(c, MLA_T_BLOCK_TABLE, 0);
-  a.seq_lens = (const int32_t *)mla_gpu_data(c, MLA_T_SEQ_LENS);
-  a.seq_lens_step = mla_gpu_stride(c, MLA_T_SEQ_LENS, 0);
-  a.start = (const int32_t *)mla_gpu_data(c, MLA_T_QUERY_START_LOC);
-  a.start_step = mla_gpu_stride(c, MLA_T_QUERY_START_LOC, 0);
-  a.requests = (int)mla_arg(c->args, MLA_T_SEQ_LENS)->shape[0];
-  a.heads = p->num_heads;
-  a.kv_heads = mla_problem_kv_heads(p);
-  a.block_size = p->block_size > 0 ? p->block_size : 1;
-  a.tokens = (int)mla_arg(c->args, MLA_T_Q)->shape[0];
-  a.causal = (p->flags & MLA_CAUSAL) != 0;
-  a.scale = (float)p->scale;
-  a.cap = (float)p->logits_soft_cap;
-  a.splits = (int)mla_gpu_splits(p, &c->plan->limits);
-  return a;
 }
 
 /* Keys a tile holds: what fits beside the queries in shared memory. */
@@ -116,12 +81,35 @@ static mla_status mla_gpu_attend(const mla_gpu_call *c,
   return mla_gpu_attend_width<MLA_F16>(c, a, tokens);
 }
 
+/* Whether parts and results can be taken by 16 bytes of a part. */
+static int mla_gpu_merge_whole(const mla_merge_args &m) {
+  const int n = m.parts_dtype == MLA_F32 ? 4 : 8;
+  const int out = n == 4 && m.out_dtype != MLA_F32 ? 8 : 16;
+  return (uintptr_t)m.parts % 16 == 0 && (uintptr_t)m.out % out == 0 &&
+         (m.p_part | m.p_token | m.p_head | m.o_token | m.o_head | m.dv) % n ==
+             0;
+}
+
+template <int DT, int N>
+static mla_status mla_gpu_merge_launch(const mla_gpu_call *c, mla_merge_args m,
+                                       int64_t tokens) {
+  const int wave = c->plan->handle->wave;
+  m.waves = (m.dv + wave * N - 1) / (wave * N);
+  if (m.waves > MLA_MERGE_THREADS / wave) m.waves = MLA_MERGE_THREADS / wave;
+  MLA_LAUNCH((mla_merge_rows<DT, N>), dim3((unsigned)tokens, (unsigned)m.heads),
+             dim3((unsigned)(m.waves * wave)), 0, c->stream, m);
+  return mla_gpu_launched(c, "merge_rows");
+}
+
 static mla_status mla_gpu_merge(const mla_gpu_call *c, const mla_merge_args &m,
                                 int64_t tokens) {
-  dim3 grid((unsigned)tokens, (unsigned)m.heads);
-  MLA_LAUNCH(mla_merge_rows, grid, dim3((unsigned)c->plan->handle->wave), 0,
-             c->stream, m);
-  return mla_gpu_launched(c, "merge_rows");
+  if (!mla_gpu_merge_whole(m))
+    return mla_gpu_merge_launch<MLA_F32, 1>(c, m, tokens);
+  if (m.parts_dtype == MLA_F32)
+    return mla_gpu_merge_launch<MLA_F32, 4>(c, m, tokens);
+  if (m.parts_dtype == MLA_BF16)
+    return mla_gpu_merge_launch<MLA_BF16, 8>(c, m, tokens);
+  return mla_gpu_merge_launch<MLA_F16, 8>(c, m, tokens);
 }
 
 /* Merging the splits of gpu_attend.h into out and lse. */

@@ -21,6 +21,36 @@ static mla_kv_args mla_gpu_cache_args(const mla_gpu_call *c) {
   return a;
 }
 
+/* Whether rows of this tensor are whole chunks; NULL: there is none. */
+static inline int mla_gpu_kv_whole(const mla_tensor *t) {
+  const int64_t width = t ? t->shape[t->rank - 1] : 0;
+  return !t ||
+         (mla_gpu_is_chunked(t, t->rank - 1) && width % MLA_KV_CHUNK == 0 &&
+          width <= MLA_KV_MOST * MLA_KV_CHUNK);
+}
+
+template <int DT, int READS>
+static void mla_gpu_kv_launch(const mla_gpu_call *c, mla_kv_args a) {
+  const uint32_t chunks = (uint32_t)(a.width / MLA_KV_CHUNK);
+  a.magic = ((1u << 20) + chunks - 1) / chunks;
+  const int64_t rows =
+      MLA_KV_THREADS / c->plan->handle->wave * (int64_t)MLA_KV_ROWS;
+  MLA_LAUNCH((mla_kv_move_rows<DT, READS>),
+             dim3((unsigned)((a.tokens + rows - 1) / rows)),
+             dim3(MLA_KV_THREADS), 0, c->stream, a);
+}
+template <int READS>
+static mla_status mla_gpu_kv_move(const mla_gpu_call *c, const mla_kv_args &a,
+                                  int dtype) {
+  if (dtype == MLA_F32)
+    mla_gpu_kv_launch<MLA_F32, READS>(c, a);
+  else if (dtype == MLA_BF16)
+    mla_gpu_kv_launch<MLA_BF16, READS>(c, a);
+  else
+    mla_gpu_kv_launch<MLA_F16, READS>(c, a);
+  return mla_gpu_launched(c, "kv_move_rows");
+}
+
 static mla_status mla_gpu_kv_write(const mla_gpu_call *c) {
   const mla_tensor *kv = mla_arg(c->args, MLA_T_KV_C);
   const mla_tensor *pe = mla_arg(c->args, MLA_T_K_PE);
@@ -35,7 +65,11 @@ static mla_status mla_gpu_kv_write(const mla_gpu_call *c) {
   a.latent = (int)kv->shape[1];
   a.slots = (const int64_t *)slots->data;
   a.slots_step = slots->stride[0];
-  const dim3 tokens((unsigned)slots->shape[0]), threads(MLA_KV_THREADS);
+  a.tokens = slots->shape[0];
+  if (!a.entry.scaled && mla_gpu_kv_whole(kv) && mla_gpu_kv_whole(pe) &&
+      mla_gpu_kv_whole(mla_arg(c->args, MLA_T_CACHE)))
+    return mla_gpu_kv_move<0>(c, a, a.io_dtype);
+  const dim3 tokens((unsigned)a.tokens), threads(MLA_KV_THREADS);
   if (a.entry.scaled)
     MLA_LAUNCH(mla_kv_write_entries, tokens, threads, 0, c->stream, a);
   else
@@ -60,32 +94,13 @@ static mla_status mla_gpu_kv_read(const mla_gpu_call *c) {
   a.starts = starts ? (const int32_t *)starts->data : NULL;
   a.starts_step = starts ? starts->stride[0] : 0;
   a.requests = (int)cu->shape[0] - 1;
+  a.tokens = dst->shape[0];
+  if (!a.entry.scaled && mla_gpu_kv_whole(dst) &&
+      mla_gpu_kv_whole(mla_arg(c->args, MLA_T_CACHE)))
+    return mla_gpu_kv_move<1>(c, a, a.cache_dtype);
   MLA_LAUNCH(mla_kv_read_rows, dim3((unsigned)dst->shape[0]),
              dim3(MLA_KV_THREADS), 0, c->stream, a);
   return mla_gpu_launched(c, "kv_read_rows");
-}
-
-static mla_status mla_gpu_kv_copy(const mla_gpu_call *c) {
-  const mla_tensor *src = mla_arg(c->args, MLA_T_SRC_CACHE);
-  const mla_tensor *pairs = mla_arg(c->args, MLA_T_BLOCK_MAPPING);
-  mla_kv_args a = mla_gpu_cache_args(c);
-  if (!pairs || !pairs->shape[0]) return MLA_OK;
-  a.src = src->data;
-  a.src_block = src->stride[0];
-  a.src_row = src->stride[1];
-  a.pairs = (const int64_t *)pairs->data;
-  a.pairs_row = pairs->stride[0];
-  const dim3 grid((unsigned)c->p->block_size), block(MLA_KV_THREADS);
-  if (mla_dtype_bits(a.cache_dtype) == 8)
-    MLA_LAUNCH(mla_kv_copy_rows<uint8_t>, grid, block, 0, c->stream, a,
-               pairs->shape[0]);
-  else if (a.cache_dtype == MLA_F32)
-    MLA_LAUNCH(mla_kv_copy_rows<uint32_t>, grid, block, 0, c->stream, a,
-               pairs->shape[0]);
-  else
-    MLA_LAUNCH(mla_kv_copy_rows<uint16_t>, grid, block, 0, c->stream, a,
-               pairs->shape[0]);
-  return mla_gpu_launched(c, "kv_copy_rows");
 }
 
 #endif

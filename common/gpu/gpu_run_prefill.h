@@ -6,8 +6,8 @@
 #ifndef MLA_GPU_RUN_PREFILL_H
 #define MLA_GPU_RUN_PREFILL_H
 
+#include "gpu_host_attend.h"
 #include "gpu_prefill.h"
-#include "gpu_run_attend.h"
 
 /* Slots of a chunk of all requests, bytes of a section of heads: about. */
 static const int64_t MLA_PREFILL_CHUNK_SLOTS = 16384;
@@ -209,9 +209,9 @@ static mla_status mla_prefill_section(const mla_gpu_call *c,
   return run(c, s, p, mla_prefill_new_slots(l, z));
 }
 
-static mla_status mla_prefill_parts(const mla_gpu_call *c,
-                                    const mla_prefill_sizes &z,
-                                    mla_prefill_part_fn *run) {
+static inline mla_status mla_prefill_parts(const mla_gpu_call *c,
+                                           const mla_prefill_sizes &z,
+                                           mla_prefill_part_fn *run) {
   const mla_prefill_cut cut = mla_prefill_cut_of(c->p, &c->plan->limits, z);
   mla_prefill_step s;
   s.gather = mla_prefill_gathers(c);

@@ -6,6 +6,7 @@
 
 #include "gpu_host.h"
 #include "gpu_product.h"
+#include "gpu_run_copy.h"
 
 static mla_status mla_gpu_product(const mla_gpu_call *c,
                                   const mla_product_args &p, int64_t batch) {
@@ -25,14 +26,6 @@ static mla_status mla_gpu_product(const mla_gpu_call *c,
     if (st != MLA_OK) return st;
   }
   return MLA_OK;
-}
-
-static mla_status mla_gpu_copy(const mla_gpu_call *c, const mla_copy_args &x,
-                               int64_t i, int64_t j) {
-  if (!i || !j) return MLA_OK;
-  MLA_LAUNCH(mla_copy_rows, dim3((unsigned)i, (unsigned)j),
-             dim3(MLA_PRODUCT_THREADS), 0, c->stream, x);
-  return mla_gpu_launched(c, "copy_rows");
 }
 
 /* a[m,h,k] x w[h,n,k] -> out[m,h,n], each side's k where it lies. */

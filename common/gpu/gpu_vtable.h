@@ -7,6 +7,7 @@
 #include "gpu_device.h"
 #include "gpu_fast.h"
 #include "gpu_query.h"
+#include "gpu_run_blocks.h"
 #include "gpu_run_kv.h"
 
 static mla_status mla_gpu_dispatch(const mla_gpu_call *c) {
