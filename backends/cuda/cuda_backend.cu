@@ -6,11 +6,15 @@
 #include "gpu_vtable.h"
 #include "sm80_fast.h"
 
-static const mla_gpu_fast *const fast[] = {
-    &mla_cuda_decode_sm90,  &mla_cuda_pages_sm90,
-    &mla_cuda_listed_sm90,  &mla_cuda_prefill_sm90,
-    &mla_cuda_product_sm90, &mla_sm80_decode_fast,
-    &mla_sm80_prefill_fast, NULL};
+static const mla_gpu_fast *const fast[] = {&mla_cuda_decode_sm90,
+                                           &mla_cuda_pages_sm90,
+                                           &mla_cuda_listed_sm90,
+                                           &mla_cuda_prefill_sm90,
+                                           &mla_cuda_prefill_parts_sm90,
+                                           &mla_cuda_product_sm90,
+                                           &mla_sm80_decode_fast,
+                                           &mla_sm80_prefill_fast,
+                                           NULL};
 
 static mla_status query(mla_handle *handle, const mla_problem *problem,
                         const mla_limits *limits, mla_answer *answer,

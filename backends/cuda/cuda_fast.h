@@ -16,5 +16,7 @@ extern const mla_gpu_fast mla_cuda_listed_sm90;
 extern const mla_gpu_fast mla_cuda_product_sm90;
 /* Prefill without context, bf16, 192/128, sm_90a. */
 extern const mla_gpu_fast mla_cuda_prefill_sm90;
+/* And with context. */
+extern const mla_gpu_fast mla_cuda_prefill_parts_sm90;
 
 #endif

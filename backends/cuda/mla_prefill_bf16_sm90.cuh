@@ -9,6 +9,10 @@
  * the scores of the next block before the values of this one, and the two
  * take turns issuing, so that exponentials of one hide behind products of the
  * other.
+ *
+ * Parts: keys come in several launches, the new tokens', then the context's
+ * from its end to its beginning; between them rows keep their sums as they are
+ * in registers, so that their bits do not depend on how the context was cut.
  */
 #ifndef MLA_PREFILL_BF16_SM90_CUH
 #define MLA_PREFILL_BF16_SM90_CUH
@@ -25,12 +29,13 @@ typedef struct mla_prefill_sm90_args {
   float scale; /* of scores, in log2: scale * log2(e) */
   void *out;
   int64_t o_token, o_head;
-  int out_dtype;
+  int out_dtype, out_pairs; /* it can be written by pairs */
   float *lse;
   int64_t lse_token, lse_head;
   int lse_base2;
   const float *sink;
   int64_t sink_step;
+  float *kept; /* [token][head of this launch][PREFILL_KEPT]; or NULL */
 } mla_prefill_sm90_args;
 
 enum {
@@ -40,8 +45,10 @@ enum {
   PREFILL_BARS = PREFILL_V + 2 * 2 * PREFILL_BOX,
   PREFILL_WORK = PREFILL_BARS + 128,        /* prefill_work [2] */
   PREFILL_BYTES = PREFILL_WORK + 64 + 1024, /* room to align */
-  PREFILL_THREADS = 384
+  PREFILL_THREADS = 384,
+  PREFILL_KEPT = 128 + 8 /* floats of a row: sums, four totals, the maximum */
 };
+static_assert(2 * sizeof(prefill_work) <= 64, "there is room for them");
 /* Barriers in memory: one pair for q, a pair a stage for K, V and work. */
 enum {
   PREFILL_Q_FULL,
@@ -71,10 +78,14 @@ MLA_DEV prefill_work *prefill_slots(uint32_t smem) {
   return (prefill_work *)__cvta_shared_to_generic(smem + PREFILL_WORK);
 }
 
+/* Whether rows see no more of the part's keys than their own place. */
+MLA_DEV int prefill_diagonal(const mla_prefill_sm90_args &a) {
+  return a.causal && !a.plan.chunk;
+}
 /* Key blocks that a tile sees. */
 MLA_DEV int prefill_blocks(const mla_prefill_sm90_args &a,
                            const prefill_work &w) {
-  return a.causal ? w.tile + 1 : (w.length + 127) / 128;
+  return prefill_diagonal(a) ? w.tile + 1 : (w.key_count + 127) / 128;
 }
 
 /* ---------------------------------------------------------------- bringer */
@@ -129,11 +140,11 @@ MLA_DEV void prefill_bring_tile(const mla_prefill_sm90_args &a, uint32_t smem,
   const int blocks = prefill_blocks(a, w);
   prefill_bring_q(smem, m, turn, w.first + w.tile * PREFILL_TILE, w.head);
   for (int j = blocks - 1; j >= 0; j--, n++) {
-    prefill_bring_k(smem, m, n, w.first + j * 128, w.head);
+    prefill_bring_k(smem, m, n, w.keys + j * 128, w.head);
     if (j < blocks - 1)
-      prefill_bring_v(smem, m, n - 1, w.first + (j + 1) * 128, w.head);
+      prefill_bring_v(smem, m, n - 1, w.keys + (j + 1) * 128, w.head);
   }
-  prefill_bring_v(smem, m, n - 1, w.first, w.head);
+  prefill_bring_v(smem, m, n - 1, w.keys, w.head);
 }
 
 /* Each CTA begins with work of its own; the rest goes to whoever is free. */
@@ -151,7 +162,7 @@ MLA_DEV void prefill_bring(const mla_prefill_sm90_args &a, uint32_t smem,
     }
     next = MLA_SHFL(next, 0);
   }
-  const prefill_work none = {0, 0, 0, 0};
+  const prefill_work none = {};
   if (MLA_LANE == 0) prefill_tell(smem, turn, none);
 }
 
@@ -197,11 +208,11 @@ MLA_DEV void prefill_issue_values(const prefill_state &s, int stage,
 MLA_DEV void prefill_mask(const mla_prefill_sm90_args &a,
                           const prefill_state &s, const prefill_work &w,
                           int block, float (&acc)[64]) {
-  const int left = w.length - block * 128; /* keys of the request */
+  const int left = w.key_count - block * 128; /* keys of the request */
 #pragma unroll
   for (int r = 0; r < 2; r++) {
     int seen = left;
-    if (a.causal) seen = min(seen, s.row + 8 * r + 1);
+    if (prefill_diagonal(a)) seen = min(seen, s.row + 8 * r + 1);
     seen -= 2 * (s.thread % 4);
 #pragma unroll
     for (int j = 0; j < 16; j++)
@@ -257,7 +268,10 @@ MLA_DEV void prefill_give(const prefill_state &s, int bar) {
 
 MLA_DEV void prefill_put(const mla_prefill_sm90_args &a, int64_t at, float x,
                          float y) {
-  if (a.out_dtype == MLA_BF16)
+  if (!a.out_pairs) {
+    mla_store_any(a.out, a.out_dtype, at, x);
+    mla_store_any(a.out, a.out_dtype, at + 1, y);
+  } else if (a.out_dtype == MLA_BF16)
     *(uint32_t *)(void *)((uint16_t *)a.out + at) = sm90_pack(x, y);
   else if (a.out_dtype == MLA_F32)
     *(float2 *)(void *)((float *)a.out + at) = make_float2(x, y);
@@ -295,9 +309,59 @@ MLA_DEV void prefill_finish(const mla_prefill_sm90_args &a,
   }
 }
 
-/* The tile's block j: its scores, and the values of the block before. */
+MLA_DEV void prefill_shrink(const float (&by)[2], float (&o)[64]) {
+#pragma unroll
+  for (int j = 0; j < 64; j++) o[j] *= by[(j >> 1) & 1];
+}
+
+/* Where row r of this thread keeps its sums; NULL: it is none. */
+MLA_DEV float *prefill_kept(const mla_prefill_sm90_args &a,
+                            const prefill_state &s, const prefill_work &w,
+                            int r) {
+  const int row = w.tile * PREFILL_TILE + s.row + 8 * r;
+  if (row >= w.length) return NULL;
+  return a.kept +
+         ((int64_t)(w.first + row) * a.plan.heads + w.head) * PREFILL_KEPT;
+}
+MLA_DEV void prefill_restore(const mla_prefill_sm90_args &a, prefill_state &s,
+                             const prefill_work &w, float (&o)[64]) {
+  const int t = s.thread % 4;
+#pragma unroll
+  for (int r = 0; r < 2; r++) {
+    const float *from = prefill_kept(a, s, w, r);
+#pragma unroll
+    for (int j = 0; j < 16; j++) {
+      float2 v = make_float2(0, 0);
+      if (from) v = *(const float2 *)(from + 8 * j + 2 * t);
+      o[4 * j + 2 * r] = v.x;
+      o[4 * j + 2 * r + 1] = v.y;
+    }
+    if (!from) continue;
+    s.sum[r] = from[128 + t];
+    s.top[r] = from[132];
+  }
+}
+MLA_DEV void prefill_keep(const mla_prefill_sm90_args &a,
+                          const prefill_state &s, const prefill_work &w,
+                          const float (&o)[64]) {
+  const int t = s.thread % 4;
+#pragma unroll
+  for (int r = 0; r < 2; r++) {
+    float *to = prefill_kept(a, s, w, r);
+    if (!to) continue;
+#pragma unroll
+    for (int j = 0; j < 16; j++)
+      *(float2 *)(to + 8 * j + 2 * t) =
+          make_float2(o[4 * j + 2 * r], o[4 * j + 2 * r + 1]);
+    to[128 + t] = s.sum[r];
+    if (t == 0) to[132] = s.top[r];
+  }
+}
+
+/* The tile's block j: its scores, and the values of the block before; begun: o
+   has some already. */
 MLA_DEV void prefill_step(const mla_prefill_sm90_args &a, prefill_state &s,
-                          int n, int j, int blocks, float (&acc)[64],
+                          int n, int j, int blocks, int begun, float (&acc)[64],
                           uint32_t (&p)[8][4], float (&o)[64]) {
   const int stage = n & 1, before = (n - 1) & 1;
   float shrink[2];
@@ -305,7 +369,7 @@ MLA_DEV void prefill_step(const mla_prefill_sm90_args &a, prefill_state &s,
   bar_sync(BAR_TURN + s.side, 256);
   prefill_issue_scores(s, stage, acc);
   mbar_wait(prefill_bar(s.smem, PREFILL_V_FULL + before), ((n - 1) >> 1) & 1);
-  prefill_issue_values(s, before, p, j > 1, o);
+  prefill_issue_values(s, before, p, begun || j > 1, o);
   bar_arrive(BAR_TURN + (s.side ^ 1), 256);
   wgmma_wait<1>();
   wgmma_hold(acc);
@@ -316,26 +380,29 @@ MLA_DEV void prefill_step(const mla_prefill_sm90_args &a, prefill_state &s,
   wgmma_hold(o);
   prefill_give(s, PREFILL_V_EMPTY + before);
   sm90_pack_p(acc, p);
-#pragma unroll
-  for (int j = 0; j < 64; j++) o[j] *= shrink[(j >> 1) & 1];
+  prefill_shrink(shrink, o);
 }
 
 /* The first block, with its mask. */
+template <int Parts>
 MLA_DEV void prefill_begin(const mla_prefill_sm90_args &a, prefill_state &s,
                            const prefill_work &w, int n, int block,
-                           float (&acc)[64], uint32_t (&p)[8][4]) {
-  const int stage = n & 1, left = w.length - block * 128;
+                           float (&acc)[64], uint32_t (&p)[8][4],
+                           float (&o)[64]) {
+  const int stage = n & 1, left = w.key_count - block * 128;
   float shrink[2];
   mbar_wait(prefill_bar(s.smem, PREFILL_K_FULL + stage), (n >> 1) & 1);
   prefill_issue_scores(s, stage, acc);
   s.top[0] = s.top[1] = MLA_NEG_INF;
   s.sum[0] = s.sum[1] = 0;
+  if (Parts && w.restores) prefill_restore(a, s, w, o);
   wgmma_wait<0>();
   wgmma_hold(acc);
   prefill_give(s, PREFILL_K_EMPTY + stage);
   if (block == 0) prefill_give(s, PREFILL_Q_EMPTY);
   prefill_mask(a, s, w, block, acc);
   prefill_softmax(a, s, acc, shrink);
+  if (Parts && w.restores) prefill_shrink(shrink, o);
   sm90_pack_p(acc, p);
   if (left < 128) {
     mbar_wait(prefill_bar(s.smem, PREFILL_V_FULL + stage), (n >> 1) & 1);
@@ -344,23 +411,28 @@ MLA_DEV void prefill_begin(const mla_prefill_sm90_args &a, prefill_state &s,
 }
 
 /* A tile; n: blocks before it. */
+template <int Parts>
 MLA_DEV void prefill_walk_tile(const mla_prefill_sm90_args &a, prefill_state &s,
                                const prefill_work &w, int &n) {
-  const int blocks = prefill_blocks(a, w);
+  const int blocks = prefill_blocks(a, w), begun = Parts && w.restores;
   float acc[64], o[64];
   uint32_t p[8][4];
-  prefill_begin(a, s, w, n++, blocks - 1, acc, p);
+  prefill_begin<Parts>(a, s, w, n++, blocks - 1, acc, p, o);
   for (int j = 1; j < blocks; j++, n++)
-    prefill_step(a, s, n, j, blocks, acc, p, o);
+    prefill_step(a, s, n, j, blocks, begun, acc, p, o);
   const int last = (n - 1) & 1;
   mbar_wait(prefill_bar(s.smem, PREFILL_V_FULL + last), ((n - 1) >> 1) & 1);
-  prefill_issue_values(s, last, p, blocks > 1, o);
+  prefill_issue_values(s, last, p, begun || blocks > 1, o);
   wgmma_wait<0>();
   wgmma_hold(o);
   prefill_give(s, PREFILL_V_EMPTY + last);
-  prefill_finish(a, s, w, o);
+  if (Parts && w.keeps)
+    prefill_keep(a, s, w, o);
+  else
+    prefill_finish(a, s, w, o);
 }
 
+template <int Parts>
 MLA_DEV void prefill_walk(const mla_prefill_sm90_args &a, prefill_state &s) {
   int n = 0;
   if (s.side == 1) bar_arrive(BAR_TURN, 256);
@@ -371,12 +443,13 @@ MLA_DEV void prefill_walk(const mla_prefill_sm90_args &a, prefill_state &s) {
     if (w.length == 0) break;
     mbar_arrive(prefill_bar(s.smem, PREFILL_WORK_EMPTY + slot));
     mbar_wait(prefill_bar(s.smem, PREFILL_Q_FULL), turn & 1);
-    prefill_walk_tile(a, s, w, n);
+    prefill_walk_tile<Parts>(a, s, w, n);
   }
   /* The other's last turn was given to nobody. */
   if (s.side == 0) bar_sync(BAR_TURN, 256);
 }
 
+template <int Parts>
 static __global__ void __launch_bounds__(PREFILL_THREADS, 1)
     mla_prefill_bf16_sm90(const __grid_constant__ CUtensorMap q,
                           const __grid_constant__ CUtensorMap up,
@@ -410,7 +483,7 @@ static __global__ void __launch_bounds__(PREFILL_THREADS, 1)
     s.side = (int)threadIdx.x / 128 - 1;
     s.thread = (int)threadIdx.x % 128;
     s.row = s.side * 64 + s.thread / 32 * 16 + s.thread % 32 / 4;
-    prefill_walk(a, s);
+    prefill_walk<Parts>(a, s);
   }
 }
 

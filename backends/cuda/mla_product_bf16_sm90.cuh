@@ -14,8 +14,9 @@
 #include "sm90_num.h"
 
 typedef struct mla_product_sm90_args {
-  int m, n, k;  /* k a multiple of 64, n of 8 */
-  int *counter; /* set to 0: of the work that the next kernel hands out */
+  int m, n, k;     /* k a multiple of 64, n of 8 */
+  int *counter;    /* set to 0: of the work that the next kernel hands out */
+  const int *live; /* by 128 rows: whether they are wanted; NULL: all are */
 } mla_product_sm90_args;
 
 enum {
@@ -45,11 +46,16 @@ MLA_DEV int product_tiles(const mla_product_sm90_args &p) {
   return product_rows(p) * ((p.n + PRODUCT_N - 1) / PRODUCT_N);
 }
 
+MLA_DEV int product_wanted(const mla_product_sm90_args &p, int tile) {
+  return !p.live || p.live[tile % product_rows(p)];
+}
+
 MLA_DEV void product_bring(const mla_product_sm90_args &p, uint32_t smem,
                            const CUtensorMap *a, const CUtensorMap *b) {
   const int tiles = product_tiles(p), rows = product_rows(p);
   int n = 0; /* stages filled so far */
   for (int t = (int)blockIdx.x; t < tiles; t += (int)gridDim.x) {
+    if (!product_wanted(p, t)) continue;
     const int m0 = t % rows * PRODUCT_M, n0 = t / rows * PRODUCT_N;
     for (int k = 0; k < p.k; k += 64, n++) {
       const int stage = n % PRODUCT_STAGES;
@@ -143,9 +149,11 @@ static __global__ void __launch_bounds__(PRODUCT_THREADS, 1)
   const int tiles = product_tiles(p), rows = product_rows(p);
   const int steps = p.k / 64;
   int n = 0;
-  for (int t = (int)blockIdx.x; t < tiles; t += (int)gridDim.x, n += steps) {
+  for (int t = (int)blockIdx.x; t < tiles; t += (int)gridDim.x) {
+    if (!product_wanted(p, t)) continue;
     float acc[128];
     product_multiply(smem, n, steps, acc);
+    n += steps;
     product_store(smem, &out, t % rows * PRODUCT_M, t / rows * PRODUCT_N, acc);
   }
   tma_store_wait();

@@ -25,7 +25,7 @@ int mla_sm90_even_walk(const mla_tensor *t) {
 
 mla_status mla_sm90_product(const mla_gpu_call *c, const mla_tensor *a,
                             const mla_tensor *b, const mla_tensor *out,
-                            int *counter) {
+                            int *counter, const int *live) {
   CUtensorMap a_map, b_map, out_map;
   mla_status st = mla_sm90_map_rows(a, 128, &a_map, c->err);
   if (st == MLA_OK) st = mla_sm90_map_rows(b, 128, &b_map, c->err);
@@ -35,7 +35,7 @@ mla_status mla_sm90_product(const mla_gpu_call *c, const mla_tensor *a,
                         "product_bf16_sm90");
   if (st != MLA_OK) return st;
   const mla_product_sm90_args args = {(int)out->shape[0], (int)out->shape[1],
-                                      (int)a->shape[1], counter};
+                                      (int)a->shape[1], counter, live};
   const unsigned units = (unsigned)c->plan->handle->units;
   mla_product_bf16_sm90<<<units, PRODUCT_THREADS, PRODUCT_BYTES, c->stream>>>(
       a_map, b_map, out_map, args);
@@ -74,7 +74,7 @@ static int takes(const mla_gpu_call *c) {
 static mla_status run(const mla_gpu_call *c) {
   return mla_sm90_product(c, mla_arg(c->args, MLA_T_A),
                           mla_arg(c->args, MLA_T_B),
-                          mla_arg(c->args, MLA_T_OUT), NULL);
+                          mla_arg(c->args, MLA_T_OUT), NULL, NULL);
 }
 
 const mla_gpu_fast mla_cuda_product_sm90 = {serves, workspace, describe, takes,

@@ -15,10 +15,11 @@ int mla_sm90_even_walk(const mla_tensor *t);
 
 /*
  * out[M,N] = a[M,K] x b[N,K]^T, all bf16 and of even walk, K a multiple of
- * 64; *counter (or NULL) becomes 0.
+ * 64; *counter (or NULL) becomes 0. live (or NULL): whether 128 rows of a are
+ * wanted.
  */
 mla_status mla_sm90_product(const mla_gpu_call *c, const mla_tensor *a,
                             const mla_tensor *b, const mla_tensor *out,
-                            int *counter);
+                            int *counter, const int *live);
 
 #endif

@@ -17,7 +17,7 @@ rm -f "$out/libcommon.a"
 ar rc "$out/libcommon.a" "$out"/common/*.o
 compile="nvcc -O3 -std=c++17 -gencode arch=compute_90a,code=sm_90a $flags \
   -I$root/backends/cuda -cudart static"
-for f in cuda_backend sm90_decode sm90_listed sm90_pages sm90_merge sm90_prefill sm90_product; do
+for f in cuda_backend sm90_decode sm90_listed sm90_pages sm90_merge sm90_prefill sm90_prefill_parts sm90_product; do
   $compile -c "$root/backends/cuda/$f.cu" -o "$out/$f.cu.o"
 done
 for probe in decode_probe prefill_probe; do

@@ -1,0 +1,172 @@
+/*
+ * sm90_prefill_host.h - what the host sides of sm_90a's prefill share, with
+ * context and without: what they serve, the map of heads, the launch.
+ */
+#ifndef MLA_SM90_PREFILL_HOST_H
+#define MLA_SM90_PREFILL_HOST_H
+
+#include <stdio.h>
+
+#include "cuda_fast.h"
+#include "gpu_run_copy.h"
+#include "mla_prefill_bf16_sm90.cuh"
+#include "sm90_launch.h"
+#include "sm90_product.h"
+
+extern "C" {
+#include "tensor.h"
+}
+
+/* Up-projected: [slots][heads][128 of key, 128 of value]. */
+enum { MLA_SM90_UP = 256, MLA_SM90_COUNTER_BYTES = 256 };
+
+static inline int mla_sm90_prefills(const mla_handle *h, const mla_problem *p) {
+  const uint64_t taken = MLA_CAUSAL | MLA_RETURN_LSE | MLA_LSE_BASE2 |
+                         MLA_HAS_SINK | MLA_BATCH_INVARIANT | MLA_CONTEXT;
+  return h->major == 9 && h->minor == 0 && p->op == MLA_OP_PREFILL &&
+         !(p->flags & ~taken) && p->q_dtype == MLA_BF16 &&
+         p->weight_dtype == MLA_BF16 && p->qk_nope_head_dim == 128 &&
+         p->qk_rope_head_dim == 64 && p->v_head_dim == 128 &&
+         p->kv_lora_rank % 64 == 0 && p->logits_soft_cap == 0 &&
+         mla_tensor_map_encoder() != NULL;
+}
+
+/* Bits that follow from a row's data alone must not follow from how tensors
+   lie: where that is asked for, these kernels take all of them. */
+static inline void mla_sm90_prefill_describe(const mla_problem *p,
+                                             mla_answer *answer) {
+  snprintf(answer->kernel, sizeof answer->kernel, "prefill_bf16_sm90");
+  answer->determinism = p->flags & MLA_BATCH_INVARIANT
+                            ? MLA_DETERMINISM_BATCH_INVARIANT
+                            : MLA_DETERMINISM_RUN_TO_RUN;
+  answer->workspace_alignment = 256;
+  answer->numerics.u_p = answer->numerics.u_mid = 0x1p-8;
+  answer->numerics.flushes_subnormals = 1; /* of P, by ex2.approx.ftz */
+}
+
+static inline int mla_sm90_prefill_takes(const mla_gpu_call *c) {
+  static const int inputs[] = {MLA_T_Q, MLA_T_KV_C, MLA_T_K_PE,
+                               MLA_T_KV_B_PROJ};
+  if (c->p->flags & MLA_BATCH_INVARIANT) return 1;
+  for (int slot : inputs)
+    if (!mla_sm90_even_walk(mla_arg(c->args, slot))) return 0;
+  return 1;
+}
+
+/* What is read by the copy engine, which wants 16-byte steps. */
+typedef struct mla_sm90_prefill_inputs {
+  mla_tensor q, kv_c, k_pe, w;
+} mla_sm90_prefill_inputs;
+
+static inline uint64_t mla_sm90_even_bytes(int64_t rows, int64_t width) {
+  return (uint64_t)(rows * width * 2 + 255) / 256 * 256;
+}
+/* Bytes of the workspace for copies of inputs. */
+static inline uint64_t mla_sm90_prefill_even(const mla_problem *p,
+                                             const mla_limits *l) {
+  const int64_t heads = p->num_heads;
+  if (!(p->flags & MLA_BATCH_INVARIANT)) return 0;
+  return mla_sm90_even_bytes(l->tokens, heads * 192) +
+         mla_sm90_even_bytes(l->tokens, p->kv_lora_rank) +
+         mla_sm90_even_bytes(l->tokens, 64) +
+         mla_sm90_even_bytes(heads * MLA_SM90_UP, p->kv_lora_rank);
+}
+
+/* The call's tensor, or a dense copy of it; *at moves behind that. */
+static inline mla_status mla_sm90_even_tensor(const mla_gpu_call *c, int slot,
+                                              unsigned char **at,
+                                              mla_tensor *t) {
+  *t = *mla_arg(c->args, slot);
+  if (mla_sm90_even_walk(t)) return MLA_OK;
+  const mla_tensor from = *t;
+  const int k = from.rank - 1;
+  *t = mla_tensor_dense(*at, from.dtype, from.rank, from.shape);
+  mla_copy_args x = {};
+  x.in = from.data;
+  x.out = t->data;
+  x.in_dtype = x.out_dtype = from.dtype;
+  x.in_i = from.stride[0];
+  x.in_j = from.stride[k - 1];
+  x.out_i = t->stride[0];
+  x.out_j = t->stride[k - 1];
+  x.in_k = x.out_k = 1;
+  x.count = from.shape[k];
+  const int64_t rows = k > 1 ? from.shape[1] : 1;
+  *at += mla_sm90_even_bytes(from.shape[0] * rows, x.count);
+  return mla_gpu_copy(c, x, from.shape[0], rows);
+}
+static inline mla_status mla_sm90_prefill_inputs_of(
+    const mla_gpu_call *c, unsigned char *at, mla_sm90_prefill_inputs *x) {
+  mla_status st = mla_sm90_even_tensor(c, MLA_T_Q, &at, &x->q);
+  if (st == MLA_OK) st = mla_sm90_even_tensor(c, MLA_T_KV_C, &at, &x->kv_c);
+  if (st == MLA_OK) st = mla_sm90_even_tensor(c, MLA_T_K_PE, &at, &x->k_pe);
+  if (st == MLA_OK) st = mla_sm90_even_tensor(c, MLA_T_KV_B_PROJ, &at, &x->w);
+  return st;
+}
+
+/* [rows][heads][width]: 128 rows of a head. */
+static inline mla_status mla_sm90_map_heads(const mla_tensor *t,
+                                            CUtensorMap *map, mla_error *err) {
+  const uint64_t size[3] = {(uint64_t)t->shape[2], (uint64_t)t->shape[1],
+                            (uint64_t)t->shape[0]};
+  const uint64_t stride[2] = {(uint64_t)t->stride[1] * 2,
+                              (uint64_t)t->stride[0] * 2};
+  const uint32_t box[3] = {64, 1, 128};
+  return mla_tensor_map(map, t->data, 3, size, stride, box, err);
+}
+
+/* Heads whose keys and values, so many of a request, stay in the second-level
+   cache together. */
+static inline int mla_sm90_prefill_section(int64_t keys, int heads) {
+  const int64_t head = keys * (MLA_SM90_UP + 64) * 2, most = 32 << 20;
+  int section = 1;
+  while (2 * section <= heads && 2 * section * head <= most) section *= 2;
+  return section;
+}
+
+static inline mla_prefill_sm90_args mla_sm90_prefill_args(
+    const mla_gpu_call *c) {
+  const mla_tensor *start = mla_arg(c->args, MLA_T_QUERY_START_LOC);
+  mla_prefill_sm90_args a = {};
+  a.plan.start = (const int32_t *)start->data;
+  a.plan.start_step = start->stride[0];
+  a.plan.requests = (int)start->shape[0] - 1;
+  a.plan.heads = c->p->num_heads;
+  a.plan.section =
+      mla_sm90_prefill_section(c->plan->limits.max_query_len, c->p->num_heads);
+  a.counter = (int *)c->workspace;
+  a.causal = (c->p->flags & MLA_CAUSAL) != 0;
+  a.scale = (float)(c->p->scale * 1.4426950408889634);
+  mla_sm90_outputs(c, &a);
+  const mla_tensor *out = mla_arg(c->args, MLA_T_OUT);
+  a.out_pairs = out->stride[0] % 2 == 0 && out->stride[1] % 2 == 0 &&
+                (uintptr_t)out->data % 8 == 0;
+  return a;
+}
+
+/* Rows of q over keys and values in `up`, their rope columns in `rope`. */
+template <int Parts>
+static inline mla_status mla_sm90_prefill_attend(const mla_gpu_call *c,
+                                                 const mla_prefill_sm90_args &a,
+                                                 const mla_tensor *q,
+                                                 const mla_tensor *up,
+                                                 const mla_tensor *rope) {
+  CUtensorMap q_map, up_map, rope_map;
+  mla_status st = mla_sm90_map_heads(q, &q_map, c->err);
+  if (st == MLA_OK) st = mla_sm90_map_heads(up, &up_map, c->err);
+  if (st == MLA_OK) st = mla_sm90_map_rows(rope, 128, &rope_map, c->err);
+  if (st == MLA_OK)
+    st = mla_gpu_shared(c, (const void *)mla_prefill_bf16_sm90<Parts>,
+                        PREFILL_BYTES, "prefill_bf16_sm90");
+  if (st != MLA_OK) return st;
+  cudaLaunchAttribute early;
+  const cudaLaunchConfig_t config =
+      mla_sm90_early(c, dim3((unsigned)c->plan->handle->units), PREFILL_THREADS,
+                     PREFILL_BYTES, &early);
+  return mla_gpu_check(c->err,
+                       cudaLaunchKernelEx(&config, mla_prefill_bf16_sm90<Parts>,
+                                          q_map, up_map, rope_map, a),
+                       "prefill_bf16_sm90");
+}
+
+#endif
