@@ -1,52 +1,23 @@
 /*
  * mla_decode_bf16_sm90.cuh - dense decode, bf16, width 576/512, for sm_90a:
- * sm90_decode_rows.h fed by the copy engine in 64 x 64 boxes, the nine boxes of
- * a block under three barriers, each refilled by the warpgroup that last reads
- * it.
+ * sm90_decode_rows.h fed by a ninth warp (sm90_boxed_keys.h), which is pieces
+ * ahead where it can be.
  */
 #ifndef MLA_DECODE_BF16_SM90_CUH
 #define MLA_DECODE_BF16_SM90_CUH
 
+#include "sm90_boxed_keys.h"
 #include "sm90_decode_rows.h"
 
-/* The piece's page ids are in shared memory, as many as fit. */
-MLA_DEV int sm90_page_id(const mla_sm90_args &a, const sm90_state &s,
-                         const sm90_piece &w, int page) {
-  const int near = page - w.block * MLA_SM90_BLOCK / a.page;
-  if (near < SM90_ID_COUNT) return s.ids[near];
-  return a.table[w.request * a.table_row + page];
-}
-MLA_DEV void sm90_load_ids(const mla_sm90_args &a, const sm90_state &s,
-                           const sm90_piece &w) {
-  const int first = w.block * MLA_SM90_BLOCK / a.page;
-  int end = (w.block + w.blocks) * MLA_SM90_BLOCK;
-  if (end > w.seq) end = w.seq;
-  const int count = (end + a.page - 1) / a.page - first;
-  for (int i = (int)threadIdx.x; i < count && i < SM90_ID_COUNT; i += 256)
-    s.ids[i] = a.table[w.request * a.table_row + first + i];
-}
-
-/* Boxes [from, from + n) of a block into a buffer, under barrier bar. */
-MLA_DEV void sm90_fetch(const mla_sm90_args &a, const CUtensorMap *map,
-                        const sm90_state &s, const sm90_piece &w, int block,
-                        int from, int n, int which) {
-  if (block >= w.blocks) return;
-  const int buffer = block & 1;
-  const int key = (w.block + block) * MLA_SM90_BLOCK;
-  const uint32_t bar = sm90_bar(s, SM90_FULL + 3 * buffer + which);
-  mbar_expect(bar, (uint32_t)(n * SM90_BOX));
-#pragma unroll 1
-  for (int k = 0; k < MLA_SM90_BLOCK; k += a.page) {
-    /* Pages past the last key are not looked up: the last one stands in. */
-    const int at = key + k < w.seq ? key + k : w.seq - 1;
-    const int id = sm90_page_id(a, s, w, at / a.page);
-    const int rows_in = a.page < MLA_SM90_BLOCK ? 0 : key % a.page;
-#pragma unroll 1
-    for (int i = from; i < from + n; i++)
-      tma_load_3d(sm90_box(s, buffer, i) + k * 128, map, i * 64, rows_in, id,
-                  bar);
-  }
-}
+/* Two warpgroups of rows and one of which a warp brings keys: registers come
+   by warpgroups, 168 a thread at launch. */
+enum {
+  SM90_THREADS = 384,
+  SM90_BRINGER_REGISTERS = 40,
+  SM90_ROW_REGISTERS = 232
+};
+static_assert(SM90_BRINGER_REGISTERS + 2 * SM90_ROW_REGISTERS <= 3 * 168,
+              "registers of the three warpgroups");
 
 /* Rows past the last key hold anything, NaN too: P is 0 there, V must be. */
 MLA_DEV void sm90_clear_tail(const sm90_state &s, const sm90_piece &w,
@@ -65,23 +36,12 @@ MLA_DEV void sm90_clear_tail(const sm90_state &s, const sm90_piece &w,
   bar_sync(s.side ? BAR_RIGHT : BAR_LEFT, 128);
 }
 
-/* This side is done with some boxes of `block`: two blocks later refills. */
-MLA_DEV void sm90_refill(const mla_sm90_args &a, const CUtensorMap *map,
-                         const sm90_state &s, const sm90_piece &w, int block,
-                         int with_rope) {
-  bar_sync(s.side ? BAR_RIGHT : BAR_LEFT, 128);
-  if (s.thread) return;
-  sm90_fetch(a, map, s, w, block + 2, 4 * s.side, 4, s.side);
-  if (with_rope) sm90_fetch(a, map, s, w, block + 2, 8, 1, 2);
-}
-
 struct sm90_paged {
   enum { parts = 1 };
-  const mla_sm90_args &a;
-  const CUtensorMap *map;
   const sm90_piece &w;
-  static SM90_MEMBER uint32_t full(const sm90_state &s, int buffer, int part) {
-    return sm90_bar(s, SM90_FULL + 3 * buffer + part);
+  static SM90_MEMBER void wait(const sm90_state &s, int buffer, int part,
+                               uint32_t parity) {
+    mbar_wait(sm90_bar(s, SM90_FULL + 3 * buffer + part), parity);
   }
   SM90_MEMBER void mask(const sm90_state &s, int block,
                         float (&acc)[32]) const {
@@ -90,51 +50,67 @@ struct sm90_paged {
   SM90_MEMBER void clear(const sm90_state &s, int block) const {
     sm90_clear_tail(s, w, block);
   }
+  /* A warp speaks for itself: its products and stores are done. */
   SM90_MEMBER void release(const sm90_state &s, int block, int rope) const {
-    sm90_refill(a, map, s, w, block, rope);
+    const int empty = SM90_EMPTY + 3 * (block & 1);
+    if (s.thread % 32) return;
+    mbar_arrive(sm90_bar(s, empty + s.side));
+    if (rope) mbar_arrive(sm90_bar(s, empty + 2));
   }
 };
 
-/* One piece: ids, Q and the first two blocks fetched, then attended. */
-MLA_DEV void sm90_walk(const mla_sm90_args &a, const CUtensorMap *q_map,
-                       const CUtensorMap *k_map, sm90_state &s,
-                       const sm90_piece &w, int q_turn) {
-  const sm90_paged feed = {a, k_map, w};
-  sm90_limits(a, s, w, (int)blockIdx.x * MLA_SM90_ROWS);
-  bar_sync(BAR_ALL, 256); /* the piece before is through with Q and ids */
-  sm90_load_ids(a, s, w);
-  bar_sync(BAR_ALL, 256);
-  if (threadIdx.x == 0 && w.blocks) {
-    sm90_fetch_q(a, q_map, s, w);
-#pragma unroll 1
-    for (int b = 0; b < 2; b++) {
-      sm90_fetch(a, k_map, s, w, b, 0, 4, 0);
-      sm90_fetch(a, k_map, s, w, b, 4, 4, 1);
-      sm90_fetch(a, k_map, s, w, b, 8, 1, 2);
-    }
+MLA_DEV void sm90_make_paged_bars(const sm90_state &s) {
+  sm90_make_bars(s);
+  mbar_init(sm90_bar(s, SM90_Q_EMPTY), 8); /* warps */
+  for (int i = 0; i < 6; i++) {
+    mbar_init(sm90_bar(s, SM90_FULL + i), 1);
+    mbar_init(sm90_bar(s, SM90_EMPTY + i), 4); /* warps of a side */
   }
-  sm90_attend(a, feed, s, w, q_turn);
+  mbar_init_fence();
 }
 
-static __global__ void __launch_bounds__(256, 1)
+MLA_DEV void sm90_paged_rows(const mla_sm90_args &a, sm90_state &s) {
+  uint32_t turn = 0;
+  sm90_for_pieces(a, [&](const sm90_piece &w) {
+    const sm90_paged feed = {w};
+    sm90_limits(a, s, w, (int)blockIdx.x * MLA_SM90_ROWS);
+    sm90_attend(a, feed, s, w, turn++);
+    __syncwarp();
+    if (MLA_LANE == 0) mbar_arrive(sm90_bar(s, SM90_Q_EMPTY));
+  });
+}
+
+MLA_DEV void sm90_paged_keys(const mla_sm90_args &a, const boxed_maps &maps,
+                             const sm90_state &s) {
+  boxed_bringer b = boxed_begin(a.page);
+  sm90_for_pieces(a,
+                  [&](const sm90_piece &w) { boxed_bring(a, maps, s, w, b); });
+}
+
+static __global__ void __launch_bounds__(SM90_THREADS, 1)
     mla_decode_bf16_sm90(const __grid_constant__ CUtensorMap q_map,
                          const __grid_constant__ CUtensorMap k_map,
+                         const __grid_constant__ CUtensorMap rope_map,
                          const mla_sm90_args a) {
   extern __shared__ unsigned char raw[];
   sm90_state s = sm90_begin(raw);
   if (threadIdx.x == 0) {
-    sm90_make_bars(s);
-    for (int i = 0; i < 6; i++) mbar_init(sm90_bar(s, SM90_FULL + i), 1);
-    mbar_init_fence();
+    sm90_make_paged_bars(s);
+    tma_prefetch_map(&q_map);
+    tma_prefetch_map(&k_map);
+    tma_prefetch_map(&rope_map);
   }
+  sm90_touch(a);
   __syncthreads();
   pdl_launch();
   pdl_wait();
-  int q_turn = 0;
-  sm90_for_pieces(a, [&](const sm90_piece &w) {
-    sm90_walk(a, &q_map, &k_map, s, w, q_turn);
-    if (w.blocks) q_turn++;
-  });
+  if (s.side == 2) {
+    registers_shrink<SM90_BRINGER_REGISTERS>();
+    if (s.thread < 32) sm90_paged_keys(a, {&q_map, &k_map, &rope_map}, s);
+  } else {
+    registers_grow<SM90_ROW_REGISTERS>();
+    sm90_paged_rows(a, s);
+  }
 }
 
 #endif

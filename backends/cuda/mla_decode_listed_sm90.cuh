@@ -21,27 +21,31 @@ enum {
   LISTED_THREADS = 384,
   /* Of what a launch gets: 3 * 168. More than that would wait for ever. */
   LISTED_BRINGER_REGISTERS = 88,
-  LISTED_ROW_REGISTERS = 208,
-  BAR_PIECE = BAR_ALL + 1
+  LISTED_ROW_REGISTERS = 208
 };
 static_assert(LISTED_BRINGER_REGISTERS + 2 * LISTED_ROW_REGISTERS <=
                   65536 / LISTED_THREADS / 8 * 8 * 3,
               "registers of the three warpgroups");
 
 /* Where a buffer's 64 bits lie, 16 a warp. */
-MLA_DEV uint16_t *listed_live(const sm90_state &s, int buffer) {
-  return (uint16_t *)s.ids + 4 * buffer;
+MLA_DEV uint32_t listed_live(const sm90_state &s, int buffer) {
+  return s.smem + SM90_LIVE + 8 * buffer;
 }
 
 struct sm90_listed {
   enum { parts = 0 };
-  static SM90_MEMBER uint32_t full(const sm90_state &s, int buffer, int part) {
+  static SM90_MEMBER void wait(const sm90_state &s, int buffer, int part,
+                               uint32_t parity) {
     (void)part;
-    return sm90_bar(s, SM90_FULL + buffer);
+    mbar_wait(sm90_bar(s, SM90_FULL + buffer), parity);
   }
   SM90_MEMBER void mask(const sm90_state &s, int block,
                         float (&acc)[32]) const {
-    const uint2 live = *(const uint2 *)listed_live(s, block & 1);
+    uint2 live;
+    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
+                 : "=r"(live.x), "=r"(live.y)
+                 : "r"(listed_live(s, block & 1))
+                 : "memory");
     if ((live.x & live.y) == 0xffffffffu) return;
     const int shift = 2 * (s.thread % 4);
 #pragma unroll
@@ -57,7 +61,9 @@ struct sm90_listed {
   }
   SM90_MEMBER void release(const sm90_state &s, int block, int rope) const {
     (void)rope;
-    mbar_arrive(sm90_bar(s, SM90_EMPTY + (block & 1)));
+    const uint32_t bar = sm90_bar(s, SM90_EMPTY + (block & 1));
+    if (s.thread % 32) return;
+    mbar_arrive(bar);
   }
 };
 
@@ -119,10 +125,14 @@ MLA_DEV void listed_wait_empty(const sm90_state &s, listed_bringer &b,
 MLA_DEV void listed_done(const sm90_state &s, const listed_bringer &b,
                          int buffer, int live) {
   const unsigned all = __ballot_sync(0xffffffffu, live);
+  const uint32_t bar = sm90_bar(s, SM90_FULL + buffer);
   if (MLA_LANE == 0)
-    listed_live(s, buffer)[b.key0 / LISTED_KEYS] = (uint16_t)all;
+    asm volatile("st.shared.b16 [%0], %1;" ::"r"(listed_live(s, buffer) +
+                                                 b.key0 / LISTED_KEYS * 2),
+                 "h"((uint16_t)all)
+                 : "memory");
   fence_async();
-  mbar_arrive(sm90_bar(s, SM90_FULL + buffer));
+  mbar_arrive(bar);
 }
 
 /* One block on its way; whether this lane's key is one. */
@@ -143,7 +153,6 @@ MLA_DEV int listed_send_bf16(const mla_sm90_listed &x, const sm90_state &s,
 MLA_DEV void listed_bring_bf16(const mla_sm90_listed &x, const sm90_state &s,
                                listed_bringer &b, const sm90_piece &w) {
   listed_slots slots = listed_begin(x, b, w);
-  bar_sync(BAR_PIECE, LISTED_THREADS);
   for (int i = 0; i < w.blocks; i += 2) {
     int live[2] = {0, 0};
     live[0] = listed_send_bf16(x, s, b, w.block + i, 0, slots.now);
@@ -160,33 +169,41 @@ MLA_DEV void listed_bring_bf16(const mla_sm90_listed &x, const sm90_state &s,
   }
 }
 
-/* The first half of a block's codes is under way before the block before is
-   done, the second while the first is turned into numbers. */
+/* Codes of four keys are turned into numbers while the next four's come, in
+   two steps a block. */
 MLA_DEV void listed_bring_656(const mla_sm90_listed &x, const sm90_state &s,
                               listed_bringer &b, const sm90_piece &w) {
-  uint4 near[LISTED_HALF], far[LISTED_HALF];
+  uint4 near[LISTED_FOUR], far[LISTED_FOUR];
   listed_slots slots = listed_begin(x, b, w);
   const unsigned char *cache = listed_from(x, b, w.block).cache;
   int place = listed_place(listed_from(x, b, w.block), slots.now);
-  listed_load_codes(cache, place, 0, near);
-  float scales = listed_load_scale(cache, place, 0);
-  bar_sync(BAR_PIECE, LISTED_THREADS);
-  for (int i = 0; i < w.blocks; i++) {
-    listed_load_codes(cache, place, 1, far);
-    const float far_scales = listed_load_scale(cache, place, 1);
-    const int live = place >= 0;
-    listed_wait_empty(s, b, i & 1);
-    listed_copy_box(s, i & 1, b.key0, cache, place, 64, 528);
-    listed_commit();
-    listed_store_codes(s, i & 1, b.key0, 0, scales, near);
-    listed_step(x, b, w, i + 1, &slots);
-    cache = listed_from(x, b, w.block + i + 1).cache;
-    place = listed_place(listed_from(x, b, w.block + i + 1), slots.now);
-    listed_load_codes(cache, place, 0, near);
-    scales = listed_load_scale(cache, place, 0);
-    listed_store_codes(s, i & 1, b.key0, 1, far_scales, far);
+  int half = 0;
+  listed_load_codes(cache, place, 8 * half, near);
+  float scales = listed_load_scale(cache, place, 8 * half);
+#pragma unroll 1
+  for (int i = 0; i < w.blocks;) {
+    const int key = 8 * half, buffer = i & 1, live = place >= 0;
+    const int ends = half;
+    listed_load_codes(cache, place, key + 4, far);
+    const float far_scales = listed_load_scale(cache, place, key + 4);
+    if (!half) {
+      listed_wait_empty(s, b, buffer);
+      listed_copy_box(s, buffer, b.key0, cache, place, 64, 528);
+      listed_commit();
+    }
+    listed_store_codes(s, buffer, b.key0 + key, scales, near);
+    if (ends) {
+      listed_step(x, b, w, ++i, &slots);
+      cache = listed_from(x, b, w.block + i).cache;
+      place = listed_place(listed_from(x, b, w.block + i), slots.now);
+    }
+    half ^= 1;
+    listed_load_codes(cache, place, 8 * half, near);
+    scales = listed_load_scale(cache, place, 8 * half);
+    listed_store_codes(s, buffer, b.key0 + key + 4, far_scales, far);
+    if (!ends) continue;
     listed_landed<0>();
-    listed_done(s, b, i & 1, live);
+    listed_done(s, b, buffer, live);
   }
 }
 
@@ -209,21 +226,21 @@ MLA_DEV void listed_bring(const mla_sm90_listed &x, const sm90_state &s) {
 MLA_DEV void listed_rows(const mla_sm90_args &a, const CUtensorMap *q_map,
                          sm90_state &s) {
   const sm90_listed feed = {};
-  int q_turn = 0;
+  uint32_t q_turn = 0;
   sm90_for_pieces(a, [&](const sm90_piece &w) {
-    bar_sync(BAR_PIECE, LISTED_THREADS); /* Q and buffers are free */
-    if (threadIdx.x == 0 && w.blocks) sm90_fetch_q(a, q_map, s, w);
-    sm90_attend(a, feed, s, w, q_turn);
-    if (w.blocks) q_turn++;
+    bar_sync(BAR_ALL, 256); /* Q is free */
+    if (threadIdx.x == 0) sm90_fetch_q(a, q_map, s, w);
+    sm90_attend(a, feed, s, w, q_turn++);
   });
 }
 
+/* Threads that bring, and warps that read. */
 MLA_DEV void listed_make_bars(const sm90_state &s) {
   if (threadIdx.x == 0) {
     sm90_make_bars(s);
     for (int i = 0; i < 2; i++) {
-      mbar_init(sm90_bar(s, SM90_FULL + i), 128);  /* threads that bring */
-      mbar_init(sm90_bar(s, SM90_EMPTY + i), 256); /* and that read */
+      mbar_init(sm90_bar(s, SM90_FULL + i), 128);
+      mbar_init(sm90_bar(s, SM90_EMPTY + i), 8);
     }
     mbar_init_fence();
   }

@@ -4,97 +4,55 @@
 #ifndef MLA_DECODE_MERGE_SM90_CUH
 #define MLA_DECODE_MERGE_SM90_CUH
 
-#include "sm90_decode_rows.h"
+#include "sm90_decode_out.h"
 
-/* The weighted sum of a row's pieces; a lane has columns 4 * lane + 128 * i. */
-typedef struct sm90_sum {
-  float4 value[4];
-  float weight;
-} sm90_sum;
-
-MLA_DEV void sm90_add(float4 &to, const float4 &v, float by) {
-  to.x += by * v.x;
-  to.y += by * v.y;
-  to.z += by * v.z;
-  to.w += by * v.w;
-}
-
-/* Pieces from, from + step, ... of a row. */
-MLA_DEV sm90_sum sm90_sum_pieces(const mla_sm90_args &a,
-                                 const mla_plan_split &split, int from,
-                                 int step, int64_t row, int64_t rows,
-                                 float top) {
-  sm90_sum sum = {};
-#pragma unroll 2
-  for (int p = from; p <= split.last_part; p += step) {
-    const int64_t piece = mla_plan_piece(p, split.part) * rows + row;
-    const float4 *v = (const float4 *)(a.part_out + piece * 512) + MLA_LANE;
-    const float weight = exp2f(a.part_lse[piece] - top);
-    sum.weight += weight;
+/* Sums of an item's warps, this one's first, added in order: the bits do not
+   depend on who came first. */
+MLA_DEV void sm90_sum_warps(sm90_sum &sum, const sm90_sum (&shared)[8][32],
+                            int warps) {
+  sm90_sum all[8];
+  float top[2] = {MLA_NEG_INF, MLA_NEG_INF};
 #pragma unroll
-    for (int i = 0; i < 4; i++) sm90_add(sum.value[i], v[32 * i], weight);
+  for (int g = 0; g < 8; g++) {
+    all[g] = {{0, 0, 0, 0}, {MLA_NEG_INF, MLA_NEG_INF}, {0, 0}};
+    if (g < warps) all[g] = shared[(MLA_WAVE_ID + g) % 8][MLA_LANE];
+    top[0] = fmaxf(top[0], all[g].top[0]);
+    top[1] = fmaxf(top[1], all[g].top[1]);
   }
-  return sum;
-}
-
-/* Warps' sums added in order: the bits do not depend on who came first. */
-MLA_DEV void sm90_sum_warps(sm90_sum &sum, sm90_sum (&shared)[8][32]) {
-  shared[MLA_WAVE_ID][MLA_LANE] = sum;
-  __syncthreads();
-  for (int g = 1; g < 8 && MLA_WAVE_ID == 0; g++) {
-    const sm90_sum &other = shared[g][MLA_LANE];
-    sum.weight += other.weight;
+  sum = {{0, 0, 0, 0}, {top[0], top[1]}, {0, 0}};
 #pragma unroll
-    for (int i = 0; i < 4; i++) sm90_add(sum.value[i], other.value[i], 1.0f);
-  }
-}
-
-/* Largest lse of a row's pieces, by every warp for itself. */
-MLA_DEV float sm90_top_piece(const mla_sm90_args &a,
-                             const mla_plan_split &split, int64_t row,
-                             int64_t rows) {
-  float top = MLA_NEG_INF;
-  for (int p = split.part + MLA_LANE; p <= split.last_part; p += 32)
-    top = fmaxf(top, a.part_lse[mla_plan_piece(p, split.part) * rows + row]);
-  return mla_wave_max(top);
-}
-
-MLA_DEV void sm90_put_merged(const mla_sm90_args &a,
-                             const mla_plan_split &split, int row, float top,
-                             const sm90_sum &sum) {
-  const int empty = top == MLA_NEG_INF;
-  const float lse = empty ? MLA_NEG_INF : top + log2f(sum.weight);
-  const int64_t token = split.first_token + row / a.heads;
-  const int64_t head = row % a.heads;
-  const float keep = empty ? 0.0f : sm90_sink(a, head, lse) / sum.weight;
+  for (int g = 0; g < 8; g++) {
+    float by[2];
 #pragma unroll
-  for (int i = 0; i < 4; i++) {
-    float4 v = sum.value[i];
-    v.x *= keep, v.y *= keep, v.z *= keep, v.w *= keep;
-    sm90_put4(a.out, a.out_dtype,
-              token * a.o_token + head * a.o_head + 4 * MLA_LANE + 128 * i, v);
+    for (int r = 0; r < 2; r++) {
+      by[r] = sm90_exp2(all[g].top[r] - sm90_base(top[r]));
+      sum.weight[r] += by[r] * all[g].weight[r];
+    }
+    sm90_weigh(sum.value, all[g].value, by);
   }
-  if (MLA_LANE == 0) sm90_put_lse(a, token, head, lse);
 }
 
 /*
- * Pieces of split requests joined. Grid: y entry of a.splits; x rows, one for
- * all 8 warps of a block (wide: many pieces a row) or one a warp.
+ * Grid: z tile of 64 rows, y entry of a.splits, x items of a tile, each of as
+ * many of a block's 8 warps as `share` it. `warps` of a tile have rows.
  */
 static __global__ void __launch_bounds__(256)
-    mla_decode_merge_sm90(const mla_sm90_args a, int m_blocks, int wide) {
+    mla_decode_merge_sm90(const mla_sm90_args a, int warps, int share) {
   __shared__ sm90_sum shared[8][32];
   pdl_launch();
   pdl_wait();
   const mla_plan_split split = a.splits[blockIdx.y];
-  const int row = wide ? (int)blockIdx.x : (int)blockIdx.x * 8 + MLA_WAVE_ID;
-  if (row >= split.rows) return;
-  const int64_t rows = (int64_t)m_blocks * 64;
-  const float top = sm90_top_piece(a, split, row, rows);
-  sm90_sum sum =
-      sm90_sum_pieces(a, split, split.part + (wide ? MLA_WAVE_ID : 0),
-                      wide ? 8 : 1, row, rows, sm90_base(top));
-  if (wide) sm90_sum_warps(sum, shared);
-  if (!wide || MLA_WAVE_ID == 0) sm90_put_merged(a, split, row, top, sum);
+  const int item = ((int)blockIdx.x * 8 + MLA_WAVE_ID) / share;
+  const int mine = MLA_WAVE_ID % share;
+  const sm90_slice x =
+      sm90_slice_of((int)blockIdx.z, (int)gridDim.z, item, warps);
+  sm90_sum sum = sm90_sum_pieces(a, split, x, split.part + mine, share);
+  if (share > 1) {
+    shared[MLA_WAVE_ID][MLA_LANE] = sum;
+    __syncthreads();
+    if (mine) return;
+    sm90_sum_warps(sum, shared, share);
+  }
+  sm90_put_merged(a, split, x, sum);
 }
 #endif

@@ -59,7 +59,6 @@ MLA_DEV void pages_send(const mla_sm90_pages &x, const sm90_state &s,
 MLA_DEV void pages_bring_bf16(const mla_sm90_pages &x, const sm90_state &s,
                               listed_bringer &b, const sm90_piece &w) {
   pages_keys k = pages_begin(x, w, b.key0);
-  bar_sync(BAR_PIECE, LISTED_THREADS);
   for (int i = 0; i < w.blocks; i += 2) {
     pages_send(x, s, b, 0, k.now);
     pages_step(x, w, i + 1, &k);
@@ -75,38 +74,44 @@ MLA_DEV void pages_bring_bf16(const mla_sm90_pages &x, const sm90_state &s,
   }
 }
 
-/* The first half of a block's codes is under way before the block before is
-   done, the second while the first is turned into numbers. */
+/* Codes of four keys are turned into numbers while the next four's come, in
+   two steps a block. */
 template <int Kind>
 MLA_DEV void pages_bring_codes(const mla_sm90_pages &x, const sm90_state &s,
                                listed_bringer &b, const sm90_piece &w) {
-  uint4 near[LISTED_HALF], far[LISTED_HALF], tail[PAGES_TAIL];
+  uint4 near[LISTED_FOUR], far[LISTED_FOUR], tail[PAGES_TAIL];
   pages_keys k = pages_begin(x, w, b.key0);
-  int place = pages_place(x, k.now);
+  int place = pages_place(x, k.now), ends = 0;
   listed_load_codes(x.cache, place, 0, near);
   float scales = pages_scales<Kind>(x, place, 0);
-  bar_sync(BAR_PIECE, LISTED_THREADS);
-  for (int i = 0; i < w.blocks; i++) {
-    listed_load_codes(x.cache, place, 1, far);
+#pragma unroll 1
+  for (int i = 0; i < w.blocks; ends ^= 1) {
+    const int key = 8 * ends, buffer = i & 1;
+    listed_load_codes(x.cache, place, key + 4, far);
     const float far_scales =
-        Kind == PAGES_656 ? pages_scales<Kind>(x, place, 1) : scales;
-    listed_wait_empty(s, b, i & 1);
-    if (Kind == PAGES_656) {
-      listed_copy_box(s, i & 1, b.key0, x.cache, place, 64, 528);
-      listed_commit();
+        Kind == PAGES_656 ? pages_scales<Kind>(x, place, key + 4) : scales;
+    if (!ends) {
+      listed_wait_empty(s, b, buffer);
+      if (Kind == PAGES_656) {
+        listed_copy_box(s, buffer, b.key0, x.cache, place, 64, 528);
+        listed_commit();
+      }
     }
-    pages_store_codes<Kind>(s, i & 1, b.key0, 0, scales, near);
-    if (Kind != PAGES_656) pages_load_tail(x.cache, place, tail);
-    pages_step(x, w, i + 1, &k);
-    place = pages_place(x, k.now);
-    listed_load_codes(x.cache, place, 0, near);
-    scales = pages_scales<Kind>(x, place, 0);
-    pages_store_codes<Kind>(s, i & 1, b.key0, 1, far_scales, far);
+    pages_store_codes<Kind>(s, buffer, b.key0, key, scales, near);
+    if (ends) {
+      if (Kind != PAGES_656) pages_load_tail(x.cache, place, tail);
+      pages_step(x, w, ++i, &k);
+      place = pages_place(x, k.now);
+    }
+    listed_load_codes(x.cache, place, 8 - key, near);
+    scales = pages_scales<Kind>(x, place, 8 - key);
+    pages_store_codes<Kind>(s, buffer, b.key0, key + 4, far_scales, far);
+    if (!ends) continue;
     if (Kind == PAGES_656)
       listed_landed<0>();
     else
-      pages_store_tail<Kind>(s, i & 1, b.key0, far_scales, tail);
-    pages_done(s, i & 1);
+      pages_store_tail<Kind>(s, buffer, b.key0, far_scales, tail);
+    pages_done(s, buffer);
   }
 }
 
@@ -125,13 +130,12 @@ MLA_DEV void pages_bring(const mla_sm90_pages &x, const sm90_state &s) {
 MLA_DEV void pages_rows(const mla_sm90_args &a, const CUtensorMap *q_map,
                         sm90_state &s) {
   const sm90_brought feed = {};
-  int q_turn = 0;
+  uint32_t q_turn = 0;
   sm90_for_pieces(a, [&](const sm90_piece &w) {
     sm90_limits(a, s, w, (int)blockIdx.x * MLA_SM90_ROWS);
-    bar_sync(BAR_PIECE, LISTED_THREADS); /* Q and buffers are free */
-    if (threadIdx.x == 0 && w.blocks) sm90_fetch_q(a, q_map, s, w);
-    sm90_attend(a, feed, s, w, q_turn);
-    if (w.blocks) q_turn++;
+    bar_sync(BAR_ALL, 256); /* Q is free */
+    if (threadIdx.x == 0) sm90_fetch_q(a, q_map, s, w);
+    sm90_attend(a, feed, s, w, q_turn++);
   });
 }
 

@@ -14,6 +14,15 @@ MLA_PTX uint32_t smem_address(const void *p) {
   return (uint32_t)__cvta_generic_to_shared(p);
 }
 
+MLA_PTX float load_shared(uint32_t from) {
+  float v;
+  asm volatile("ld.shared.f32 %0, [%1];" : "=f"(v) : "r"(from) : "memory");
+  return v;
+}
+MLA_PTX void store_shared(uint32_t to, float v) {
+  asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(v) : "memory");
+}
+
 MLA_PTX void mbar_init(uint32_t bar, uint32_t arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bar),
                "r"(arrivals));
@@ -59,6 +68,18 @@ MLA_PTX void tma_load_3d(uint32_t to, const CUtensorMap *map, int x, int y,
       "::bytes [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to),
       "l"(map), "r"(bar), "r"(x), "r"(y), "r"(z)
       : "memory");
+}
+
+MLA_PTX void tma_load_4d(uint32_t to, const CUtensorMap *map, int x, int y,
+                         int z, int w, uint32_t bar) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx"
+      "::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to),
+      "l"(map), "r"(bar), "r"(x), "r"(y), "r"(z), "r"(w)
+      : "memory");
+}
+MLA_PTX void tma_prefetch_map(const CUtensorMap *map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
 /* A box of shared memory into the tensor; done when the group is. */

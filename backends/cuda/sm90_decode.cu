@@ -29,30 +29,34 @@ static int takes(const mla_gpu_call *c) {
          cache->stride[0] % 8 == 0 && cache->stride[1] % 8 == 0;
 }
 
-static mla_status key_map(const mla_gpu_call *c, CUtensorMap *map) {
+/* An entry is nine boxes of 64 numbers; `boxes` of them at once. */
+static mla_status key_map(const mla_gpu_call *c, int boxes, CUtensorMap *map) {
   const mla_tensor *k = mla_arg(c->args, MLA_T_CACHE);
-  const uint64_t size[3] = {576, (uint64_t)k->shape[1], (uint64_t)k->shape[0]};
-  const uint64_t stride[2] = {(uint64_t)k->stride[1] * 2,
+  const uint64_t page = (uint64_t)k->shape[1];
+  const uint64_t size[4] = {64, page, 9, (uint64_t)k->shape[0]};
+  const uint64_t stride[3] = {(uint64_t)k->stride[1] * 2, 128,
                               (uint64_t)k->stride[0] * 2};
   const uint32_t block = MLA_SM90_BLOCK;
-  const uint32_t rows = k->shape[1] < block ? (uint32_t)k->shape[1] : block;
-  const uint32_t box[3] = {64, rows, 1};
-  return mla_tensor_map(map, k->data, 3, size, stride, box, c->err);
+  const uint32_t rows = page < block ? (uint32_t)page : block;
+  const uint32_t box[4] = {64, rows, (uint32_t)boxes, 1};
+  return mla_tensor_map(map, k->data, 4, size, stride, box, c->err);
 }
 
 static mla_status launch(const mla_gpu_call *c, const CUtensorMap &q_map,
-                         const CUtensorMap &k_map) {
+                         const CUtensorMap &k_map,
+                         const CUtensorMap &rope_map) {
   const int64_t rows = mla_sm90_rows(c->p, &c->plan->limits);
   const mla_sm90_grid g = mla_sm90_grid_of(c->plan->handle, rows);
   const mla_sm90_args a = mla_sm90_paged_args(c, g);
   cudaLaunchAttribute early;
   const cudaLaunchConfig_t config =
-      mla_sm90_early(c, dim3((unsigned)g.m_blocks, (unsigned)g.parts), 256,
-                     SM90_BYTES, &early);
-  mla_status st = mla_gpu_check(
-      c->err,
-      cudaLaunchKernelEx(&config, mla_decode_bf16_sm90, q_map, k_map, a),
-      "decode_bf16_sm90");
+      mla_sm90_early(c, dim3((unsigned)g.m_blocks, (unsigned)g.parts),
+                     SM90_THREADS, SM90_BYTES, &early);
+  mla_status st =
+      mla_gpu_check(c->err,
+                    cudaLaunchKernelEx(&config, mla_decode_bf16_sm90, q_map,
+                                       k_map, rope_map, a),
+                    "decode_bf16_sm90");
   return st == MLA_OK ? mla_sm90_merge(c, a, g, (int)rows) : st;
 }
 
@@ -63,13 +67,15 @@ static void describe(const mla_problem *p, mla_answer *answer) {
 }
 
 static mla_status run(const mla_gpu_call *c) {
-  CUtensorMap q_map, k_map;
+  CUtensorMap q_map, k_map, rope_map;
   mla_status st = mla_sm90_q_map(c, &q_map);
-  if (st == MLA_OK) st = key_map(c, &k_map);
+  const int boxes = c->p->block_size < MLA_SM90_BLOCK ? 1 : 4;
+  if (st == MLA_OK) st = key_map(c, boxes, &k_map);
+  if (st == MLA_OK) st = key_map(c, 1, &rope_map);
   if (st == MLA_OK)
     st = mla_gpu_shared(c, (const void *)mla_decode_bf16_sm90, SM90_BYTES,
                         "decode_bf16_sm90");
-  return st == MLA_OK ? launch(c, q_map, k_map) : st;
+  return st == MLA_OK ? launch(c, q_map, k_map, rope_map) : st;
 }
 
 const mla_gpu_fast mla_cuda_decode_sm90 = {serves, workspace, describe, takes,

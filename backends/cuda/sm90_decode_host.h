@@ -58,14 +58,15 @@ static inline int mla_sm90_decodes_pages(const mla_handle *h,
 }
 
 /* The copy engine wants 16-byte steps and rows of q in one even walk; outputs
-   are written four at a time. */
+   are written 16 bytes at a time. */
 static inline int mla_sm90_takes_rows(const mla_gpu_call *c) {
   const mla_tensor *q = mla_arg(c->args, MLA_T_Q);
   const mla_tensor *out = mla_arg(c->args, MLA_T_OUT);
   const int64_t width = q->stride[1];
   if ((uintptr_t)q->data % 16 || width % 8) return 0;
   if (q->shape[0] > 1 && q->stride[0] != q->shape[1] * width) return 0;
-  return out->stride[0] % 4 == 0 && out->stride[1] % 4 == 0 &&
+  const int step = out->dtype == MLA_F32 ? 4 : 8;
+  return out->stride[0] % step == 0 && out->stride[1] % step == 0 &&
          (uintptr_t)out->data % 16 == 0 && q->shape[0] > 0;
 }
 
@@ -83,10 +84,11 @@ static inline int mla_sm90_takes_units(const mla_tensor *t) {
 static inline mla_status mla_sm90_q_map(const mla_gpu_call *c,
                                         CUtensorMap *map) {
   const mla_tensor *q = mla_arg(c->args, MLA_T_Q);
-  const uint64_t size[2] = {576, (uint64_t)(q->shape[0] * q->shape[1])};
-  const uint64_t stride[1] = {(uint64_t)q->stride[1] * 2};
-  const uint32_t box[2] = {64, MLA_SM90_ROWS};
-  return mla_tensor_map(map, q->data, 2, size, stride, box, c->err);
+  const uint64_t rows = (uint64_t)(q->shape[0] * q->shape[1]);
+  const uint64_t size[3] = {64, rows, 9};
+  const uint64_t stride[2] = {(uint64_t)q->stride[1] * 2, 128};
+  const uint32_t box[3] = {64, MLA_SM90_ROWS, 9};
+  return mla_tensor_map(map, q->data, 3, size, stride, box, c->err);
 }
 
 /* All but the plan and the keys. */
@@ -94,7 +96,6 @@ static inline mla_sm90_args mla_sm90_args_of(const mla_gpu_call *c,
                                              const mla_sm90_grid &g) {
   mla_sm90_args a = {};
   a.plan.parts = g.parts;
-  a.plan.min_blocks = 2;
   a.heads = c->p->num_heads;
   a.causal = (c->p->flags & MLA_CAUSAL) != 0;
   a.scale = (float)(c->p->scale * 1.4426950408889634);
@@ -121,6 +122,11 @@ static inline mla_sm90_args mla_sm90_paged_args(const mla_gpu_call *c,
   a.table_row = table->stride[0];
   a.page = c->p->block_size;
   return a;
+}
+
+/* Warps of a tile that have rows, of requests with `rows` at most. */
+static inline int mla_sm90_warps(int rows) {
+  return rows < MLA_SM90_ROWS ? (rows + 15) / 16 : 4;
 }
 
 /* Pieces joined, behind the decode kernel; rows of a request at most. */

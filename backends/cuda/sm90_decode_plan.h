@@ -12,7 +12,12 @@
 
 #include "gpu_request.h"
 
-enum { MLA_SM90_BLOCK = 64, MLA_SM90_COST = 5, MLA_SM90_ROWS = 64 };
+enum {
+  MLA_SM90_BLOCK = 64,
+  MLA_SM90_COST = 5,
+  MLA_SM90_FEW = 32,
+  MLA_SM90_ROWS = 64
+};
 
 /* Where keys are listed a token is a request of its own. Lengths may be NULL:
    every list is as long as it is wide. Width 0: none. */
@@ -26,7 +31,7 @@ typedef struct mla_decode_plan {
   const int32_t *seq_lens, *start;
   int64_t seq_lens_step, start_step;
   mla_plan_lists lists;
-  int requests, parts, min_blocks;
+  int requests, parts;
 } mla_decode_plan;
 
 MLA_DEV int mla_plan_up(int keys) {
@@ -63,16 +68,37 @@ MLA_DEV int mla_wave_scan(int v, int *before) {
   return __shfl_sync(0xffffffffu, sum, 31);
 }
 
-/* Positions a part holds. */
+/* Positions a part holds: two at least, unless that leaves few parts. */
 MLA_DEV int mla_plan_share(const mla_decode_plan &p, int total) {
   const int share = (total + p.parts - 1) / p.parts;
-  return share < p.min_blocks ? p.min_blocks : share;
+  return share < 2 && total > MLA_SM90_FEW ? 2 : share;
+}
+
+/* What a piece is made of. */
+typedef struct mla_plan_request {
+  int blocks, seq, token, end_token; /* seq: 0 where keys are listed */
+} mla_plan_request;
+
+MLA_DEV mla_plan_request mla_plan_request_of(const mla_decode_plan &p, int b) {
+  mla_plan_request r = {0, 0, 0, 0};
+  if (b >= p.requests) return r;
+  r.blocks = mla_plan_blocks(p, b);
+  r.seq = p.lists.width ? 0 : p.seq_lens[b * p.seq_lens_step];
+  r.token = mla_plan_token(p, b);
+  r.end_token = mla_plan_token(p, b + 1);
+  return r;
+}
+MLA_DEV mla_plan_request mla_plan_from_lane(const mla_plan_request &r,
+                                            int lane) {
+  return {MLA_SHFL(r.blocks, lane), MLA_SHFL(r.seq, lane),
+          MLA_SHFL(r.token, lane), MLA_SHFL(r.end_token, lane)};
 }
 
 /* Where one part begins: its share, its first request and that one's place.
    request == requests: the part is empty. */
 typedef struct mla_plan_place {
   int total, share, request, begin;
+  mla_plan_request of; /* the request */
 } mla_plan_place;
 
 /* Length of a request's stretch, and of the stretches of a lane's run. */
@@ -86,16 +112,29 @@ MLA_DEV int mla_plan_run(const mla_decode_plan &p, int b0, int run) {
   return sum;
 }
 
+/* One request: nothing to look for. */
+MLA_DEV mla_plan_place mla_plan_of_one(const mla_decode_plan &p, int part) {
+  mla_plan_place at = {0, 0, 0, 0, mla_plan_request_of(p, 0)};
+  at.total = at.of.blocks + MLA_SM90_COST;
+  at.share = mla_plan_share(p, at.total);
+  if (part * at.share >= at.total) at.request = 1, at.begin = at.total;
+  return at;
+}
+
 /*
  * The request that holds the first position of a part. A lane sums a run of
  * requests, its loads independent; one scan; then the lane that holds the
- * position walks its run.
+ * position walks its run. The first of a run is loaded whole before all that:
+ * with up to 32 requests it is the one.
  */
 MLA_DEV mla_plan_place mla_plan_of_part(const mla_decode_plan &p, int part) {
+  if (p.requests == 1) return mla_plan_of_one(p, part);
   const int run = (p.requests + 31) / 32;
   int before, b = MLA_LANE * run;
-  const int mine = mla_plan_run(p, b, run);
-  mla_plan_place at;
+  const mla_plan_request first = mla_plan_request_of(p, b);
+  const int mine = run == 1 && b < p.requests ? first.blocks + MLA_SM90_COST
+                                              : mla_plan_run(p, b, run);
+  mla_plan_place at = {};
   at.total = mla_wave_scan(mine, &before);
   at.share = mla_plan_share(p, at.total);
   at.request = p.requests;
@@ -108,8 +147,10 @@ MLA_DEV mla_plan_place mla_plan_of_part(const mla_decode_plan &p, int part) {
   if (holds)
     for (int n; n = mla_plan_stretch(p, b), before + n <= find; b++)
       before += n;
-  at.request = __shfl_sync(0xffffffffu, b, holder);
-  at.begin = __shfl_sync(0xffffffffu, before, holder);
+  at.request = MLA_SHFL(b, holder);
+  at.begin = MLA_SHFL(before, holder);
+  at.of = at.request == holder * run ? mla_plan_from_lane(first, holder)
+                                     : mla_plan_request_of(p, at.request);
   return at;
 }
 
@@ -131,8 +172,8 @@ MLA_DEV int mla_plan_last(int begin, int blocks, int share) {
 
 /* Scratch of a piece: two a part, its last request's and an earlier one's
    rest, told apart by whether the request begins in the part. */
-MLA_DEV int64_t mla_plan_piece(int part, int first_part) {
-  return 2 * (int64_t)part + (part == first_part ? 1 : 0);
+MLA_DEV int mla_plan_piece(int part, int first_part) {
+  return 2 * part + (part == first_part ? 1 : 0);
 }
 
 #endif

@@ -16,8 +16,8 @@
  * their keys, and the right's scores run behind them.
  *
  * How keys come is a Feed:
- *   full(s, buffer, part)   the barrier of a part: left boxes, right ones, rope
- *   parts                   whether those are three barriers, or one
+ *   wait(s, buffer, part, parity) for a part: left boxes, right ones, rope
+ *   parts                   whether those have three barriers, or one
  *   mask(s, block, acc)     scores of keys that a row does not see to -inf
  *   clear(s, block)         this side's columns of what lies past the last key
  *   release(s, block, rope) this side is done with its boxes, and with rope
@@ -25,82 +25,10 @@
 #ifndef MLA_SM90_DECODE_ROWS_H
 #define MLA_SM90_DECODE_ROWS_H
 
-#include "gpu_num.h"
-#include "sm90_async.h"
-#include "sm90_decode_plan.h"
-#include "sm90_num.h"
+#include "sm90_decode_out.h"
+#include "sm90_decode_piece.h"
 
 #define SM90_MEMBER __device__ __forceinline__
-
-typedef struct mla_sm90_args {
-  mla_decode_plan plan;
-  const int32_t *table;
-  int64_t table_row;
-  int heads, page, causal;
-  float scale; /* of scores, in log2: scale * log2(e) */
-  void *out;
-  int64_t o_token, o_head;
-  int out_dtype;
-  float *lse;
-  int64_t lse_token, lse_head;
-  int lse_base2;
-  const float *sink;
-  int64_t sink_step;
-  float *part_out;        /* [2 * parts][m blocks][64][512] */
-  float *part_lse;        /* [2 * parts][m blocks][64], log2 */
-  mla_plan_split *splits; /* [min(parts, requests)] */
-} mla_sm90_args;
-
-enum {
-  SM90_BOX = 64 * 64 * 2,
-  SM90_TILE = 9 * SM90_BOX,
-  SM90_Q = 0,
-  SM90_K = SM90_TILE,
-  SM90_MAX = 3 * SM90_TILE,  /* f32 [2][64]: running maxima */
-  SM90_SUM = SM90_MAX + 512, /* f32 [2][64]: sums */
-  SM90_BARS = SM90_SUM + 512,
-  SM90_IDS = SM90_BARS + 96, /* i32: the piece's first page ids */
-  SM90_ID_COUNT = 1920,
-  SM90_OUT_ROW = 520,
-  SM90_BYTES = SM90_IDS + 4 * SM90_ID_COUNT + 1024 /* room to align */
-};
-
-/* Barriers in shared memory: q; a buffer's keys, left, right and rope; the
-   maxima of a pair that one side hands to the other; a buffer given up. */
-enum {
-  SM90_Q_FULL,
-  SM90_FULL,
-  SM90_MAX_SET = SM90_FULL + 6,
-  SM90_EMPTY = SM90_MAX_SET + 2
-};
-/* Named ones. */
-enum { BAR_P0 = 1, BAR_P1, BAR_LEFT, BAR_RIGHT, BAR_ALL };
-
-/* A request's piece of work. */
-typedef struct sm90_piece {
-  int request, first_token, rows; /* rows: query tokens x heads */
-  int queries, seq;  /* of the request; seq counts keys, not listed ones */
-  int block, blocks; /* first key block and how many */
-  int whole;         /* all of the request's blocks */
-  int64_t scratch;
-} sm90_piece;
-
-typedef struct sm90_state {
-  uint32_t smem;
-  float *maxima, *sums, *tile;
-  int *ids;
-  int side, thread;  /* warpgroup 0 left, 1 right; thread in it */
-  int row;           /* of the tile; the second is row + 8 */
-  int seen[2];       /* keys the two rows see, from the piece's first */
-  uint32_t phase[2]; /* of the K buffers' barriers */
-} sm90_state;
-
-MLA_DEV uint32_t sm90_bar(const sm90_state &s, int i) {
-  return s.smem + SM90_BARS + 8 * i;
-}
-MLA_DEV uint32_t sm90_box(const sm90_state &s, int buffer, int box) {
-  return s.smem + SM90_K + buffer * SM90_TILE + box * SM90_BOX;
-}
 
 /* S = Q K^T of one block, as its boxes land. */
 template <class Feed>
@@ -110,7 +38,7 @@ MLA_DEV void sm90_scores(const sm90_state &s, int buffer, float (&acc)[32]) {
 #pragma unroll
   for (int box = 0; box < 9; box++) {
     if (box == 0 || (Feed::parts && box % 4 == 0))
-      mbar_wait(Feed::full(s, buffer, box / 4), parity);
+      Feed::wait(s, buffer, box / 4, parity);
     const uint64_t q = wgmma_rows(s.smem + SM90_Q + box * SM90_BOX);
     const uint64_t k = wgmma_rows(sm90_box(s, buffer, box));
 #pragma unroll
@@ -162,11 +90,6 @@ MLA_DEV void sm90_tops(const mla_sm90_args &a, const float (&acc)[32],
   }
 }
 
-/* exp2 against a maximum that may be -inf (nothing seen yet). */
-MLA_DEV float sm90_base(float top) {
-  return top == MLA_NEG_INF ? 0.0f : top;
-}
-
 MLA_DEV void sm90_exp(const mla_sm90_args &a, float (&acc)[32],
                       const float (&top)[2], float (&sum)[2]) {
 #pragma unroll
@@ -196,20 +119,16 @@ MLA_DEV void sm90_rescale(float (&o)[128], const float (&by)[2]) {
   }
 }
 
-/* P into the rope columns of a buffer, swizzled as operand A. */
+/* P into the rope columns of a buffer, swizzled as operand A. A row is 128
+   bytes, a buffer begins at 1024: what chooses a chunk comes by exclusive or.
+ */
 MLA_DEV void sm90_store_p(const sm90_state &s, int buffer,
                           const uint32_t (&p)[4][4]) {
-  const uint32_t base = sm90_box(s, buffer, 8);
+  const int lane = s.thread % 32, row = s.thread / 32 * 16 + lane % 16;
+  const uint32_t at = sm90_box(s, buffer, 8) + (uint32_t)(row * 128) +
+                      (uint32_t)(((lane / 16) ^ (row & 7)) << 4);
 #pragma unroll
-  for (int k = 0; k < 4; k++)
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const int row = s.row + 8 * (i & 1), chunk = 2 * k + i / 2;
-      const uint32_t at =
-          base + row * 128 + ((chunk ^ (row & 7)) << 4) + (s.thread % 4) * 4;
-      asm volatile("st.shared.b32 [%0], %1;" ::"r"(at), "r"(p[k][i])
-                   : "memory");
-    }
+  for (int k = 0; k < 4; k++) store_matrices(at ^ (uint32_t)(k << 5), p[k]);
   fence_async();
 }
 
@@ -234,19 +153,22 @@ MLA_DEV void sm90_pv_other(const sm90_state &s, int buffer, float (&o)[128]) {
   wgmma_commit();
 }
 
+MLA_DEV uint32_t sm90_max(const sm90_state &s, int which) {
+  return s.smem + SM90_MAX + 256 * which + 4 * s.row;
+}
 /* One side's maxima for the other; each lane that has some arrives. */
 MLA_DEV void sm90_put_max(const sm90_state &s, int which,
                           const float (&top)[2]) {
   if (s.thread % 4) return;
-  s.maxima[64 * which + s.row] = top[0];
-  s.maxima[64 * which + s.row + 8] = top[1];
+  store_shared(sm90_max(s, which), top[0]);
+  store_shared(sm90_max(s, which) + 32, top[1]);
   mbar_arrive(sm90_bar(s, SM90_MAX_SET + which));
 }
 /* A pair has one phase of these, as buffer 0 has. */
 MLA_DEV void sm90_get_max(const sm90_state &s, int which, float (&top)[2]) {
   mbar_wait(sm90_bar(s, SM90_MAX_SET + which), s.phase[0]);
-  top[0] = s.maxima[64 * which + s.row];
-  top[1] = s.maxima[64 * which + s.row + 8];
+  top[0] = load_shared(sm90_max(s, which));
+  top[1] = load_shared(sm90_max(s, which) + 32);
 }
 MLA_DEV void sm90_ratio(const float (&from)[2], const float (&to)[2],
                         float (&by)[2]) {
@@ -298,7 +220,7 @@ MLA_DEV void sm90_left(const mla_sm90_args &a, const Feed &feed, sm90_state &s,
   top[1] = top1[1];
   bar_sync(BAR_P1, 256);
   if (pair) {
-    mbar_wait(Feed::full(s, 1, 0), s.phase[1]);
+    Feed::wait(s, 1, 0, s.phase[1]);
     feed.clear(s, block + 1);
     sm90_pv_other(s, 1, o);
     wgmma_wait<0>();
@@ -338,7 +260,7 @@ MLA_DEV void sm90_right(const mla_sm90_args &a, const Feed &feed, sm90_state &s,
     sm90_store_p(s, 1, packed);
   }
   bar_arrive(BAR_P1, 256);
-  mbar_wait(Feed::full(s, 0, 1), s.phase[0]);
+  Feed::wait(s, 0, 1, s.phase[0]);
   bar_sync(BAR_P0, 256);
   feed.clear(s, block);
   sm90_pv_other(s, 0, o);
@@ -368,195 +290,24 @@ MLA_DEV void sm90_pairs(const mla_sm90_args &a, const Feed &feed, sm90_state &s,
   }
 }
 
-/* Sums of the two sides join; then 1 / total and the row's lse, log2. */
-MLA_DEV void sm90_finish(const sm90_state &s, const float (&top)[2],
-                         float (&sum)[2], float (&inv)[2], float (&lse)[2]) {
-#pragma unroll
-  for (int r = 0; r < 2; r++) {
-    sum[r] += MLA_SHFL_XOR(sum[r], 1);
-    sum[r] += MLA_SHFL_XOR(sum[r], 2);
-    if (s.thread % 4 == 0) s.sums[64 * s.side + s.row + 8 * r] = sum[r];
-  }
-  bar_sync(BAR_ALL, 256);
-#pragma unroll
-  for (int r = 0; r < 2; r++) {
-    const int row = s.row + 8 * r;
-    const float total = s.sums[row] + s.sums[64 + row];
-    const int empty = top[r] == MLA_NEG_INF;
-    inv[r] = empty ? 0.0f : 1.0f / total;
-    lse[r] = empty ? MLA_NEG_INF : top[r] + log2f(total);
-  }
-}
-
-/* Four numbers to an address that is a multiple of four elements. */
-MLA_DEV void sm90_put4(void *out, int dtype, int64_t at, float4 v) {
-  if (dtype == MLA_F32) {
-    *(float4 *)((float *)out + at) = v;
-  } else if (dtype == MLA_BF16) {
-    *(uint2 *)((uint16_t *)out + at) =
-        make_uint2(sm90_pack(v.x, v.y), sm90_pack(v.z, v.w));
-  } else {
-    uint16_t *to = (uint16_t *)out + at;
-    to[0] = mla_float_to_f16(v.x);
-    to[1] = mla_float_to_f16(v.y);
-    to[2] = mla_float_to_f16(v.z);
-    to[3] = mla_float_to_f16(v.w);
-  }
-}
-
-/* What the sink leaves of a row's weights; lse in log2. */
-MLA_DEV float sm90_sink(const mla_sm90_args &a, int64_t head, float lse) {
-  if (!a.sink || lse == MLA_NEG_INF) return 1.0f;
-  return 1.0f / (1.0f + exp2f(a.sink[head * a.sink_step] * MLA_LOG2_E - lse));
-}
-
-MLA_DEV void sm90_put_lse(const mla_sm90_args &a, int64_t token, int64_t head,
-                          float lse) {
-  if (a.lse)
-    a.lse[token * a.lse_token + head * a.lse_head] =
-        a.lse_base2 ? lse : lse * MLA_LN_2;
-}
-
-/* The tile into shared memory, where Q and K were: rows of 520 floats. */
-MLA_DEV void sm90_stage(const sm90_state &s, const float (&o)[128],
-                        const float (&inv)[2], const float (&lse)[2]) {
-#pragma unroll
-  for (int r = 0; r < 2; r++) {
-    const int row = s.row + 8 * r;
-    float *to = s.tile + row * SM90_OUT_ROW + 256 * s.side + 2 * (s.thread % 4);
-#pragma unroll
-    for (int j = 0; j < 32; j++)
-      *(float2 *)(to + 8 * j) =
-          make_float2(o[4 * j + 2 * r] * inv[r], o[4 * j + 2 * r + 1] * inv[r]);
-    if (s.side == 0 && s.thread % 4 == 0) s.maxima[row] = lse[r];
-  }
-  bar_sync(BAR_ALL, 256);
-}
-
-/* A warp writes every eighth row, whole rows at a time. */
-MLA_DEV void sm90_write(const mla_sm90_args &a, const sm90_state &s,
-                        const sm90_piece &w, int m0) {
-#pragma unroll 1
-  for (int i = (int)threadIdx.x / 32; i < 64; i += 8) {
-    const int row = m0 + i;
-    if (row >= w.rows) break;
-    const int64_t token = w.first_token + row / a.heads, head = row % a.heads;
-    const float lse = s.maxima[i];
-    const float keep = w.whole ? sm90_sink(a, head, lse) : 1.0f;
-    const int64_t scratch = (w.scratch * gridDim.x + blockIdx.x) * 64 + i;
-    void *out = w.whole ? a.out : (void *)a.part_out;
-    const int dtype = w.whole ? a.out_dtype : (int)MLA_F32;
-    const int64_t at =
-        w.whole ? token * a.o_token + head * a.o_head : scratch * 512;
-#pragma unroll 1
-    for (int d = 4 * MLA_LANE; d < 512; d += 128) {
-      float4 v = *(const float4 *)(s.tile + i * SM90_OUT_ROW + d);
-      v.x *= keep, v.y *= keep, v.z *= keep, v.w *= keep;
-      sm90_put4(out, dtype, at + d, v);
-    }
-    if (MLA_LANE) continue;
-    if (w.whole)
-      sm90_put_lse(a, token, head, lse);
-    else
-      a.part_lse[scratch] = lse;
-  }
-  fence_async(); /* the copy engine fills this memory next */
-}
-
-/* Q's boxes on their way, by one thread. */
-MLA_DEV void sm90_fetch_q(const mla_sm90_args &a, const CUtensorMap *map,
-                          const sm90_state &s, const sm90_piece &w) {
-  mbar_expect(sm90_bar(s, SM90_Q_FULL), SM90_TILE);
-#pragma unroll 1
-  for (int i = 0; i < 9; i++)
-    tma_load_2d(s.smem + SM90_Q + i * SM90_BOX, map, i * 64,
-                w.first_token * a.heads + (int)blockIdx.x * MLA_SM90_ROWS,
-                sm90_bar(s, SM90_Q_FULL));
-}
-
 /* A piece's blocks from when Q and keys are on their way to what is written;
-   q_turn counts the pieces before that had blocks. */
+   q_turn counts the pieces before. */
 template <class Feed>
 MLA_DEV void sm90_attend(const mla_sm90_args &a, const Feed &feed,
-                         sm90_state &s, const sm90_piece &w, int q_turn) {
+                         sm90_state &s, const sm90_piece &w, uint32_t q_turn) {
   float o[128], top[2] = {MLA_NEG_INF, MLA_NEG_INF}, sum[2] = {0, 0};
   float inv[2], lse[2];
+  const int m0 = (int)blockIdx.x * MLA_SM90_ROWS;
 #pragma unroll
   for (int i = 0; i < 128; i++) o[i] = 0;
-  if (w.blocks) mbar_wait(sm90_bar(s, SM90_Q_FULL), (uint32_t)q_turn & 1);
+  mbar_wait(sm90_bar(s, SM90_Q_FULL), q_turn & 1);
   sm90_pairs(a, feed, s, w, o, top, sum);
-  sm90_finish(s, top, sum, inv, lse);
-  sm90_stage(s, o, inv, lse);
-  sm90_write(a, s, w, (int)blockIdx.x * MLA_SM90_ROWS);
-}
-
-/* Request b's piece in this CTA's part [from, to); its place begins there. */
-MLA_DEV sm90_piece sm90_make_piece(const mla_sm90_args &a, int b, int begin,
-                                   int from, int to, int share) {
-  const mla_decode_plan &p = a.plan;
-  sm90_piece w;
-  const int all = mla_plan_blocks(p, b);
-  const int part = (int)blockIdx.y;
-  const int first = mla_plan_first(begin, share);
-  w.request = b;
-  w.first_token = mla_plan_token(p, b);
-  w.queries = mla_plan_token(p, b + 1) - w.first_token;
-  w.rows = w.queries * a.heads;
-  w.seq = p.lists.width ? 0 : p.seq_lens[b * p.seq_lens_step];
-  w.block = from > begin ? from - begin : 0;
-  const int end = to - begin < all ? to - begin : all;
-  w.blocks = end > w.block ? end - w.block : 0;
-  w.whole = first == mla_plan_last(begin, all, share);
-  w.scratch = mla_plan_piece(part, first);
-  /* A part may hold nothing of a request but its fixed cost. */
-  if (w.block >= all && !(all == 0 && part == first)) w.rows = 0;
-  return w;
-}
-
-/* Each piece of this CTA's part that has rows for it. One thread of the grid
-   a part tells the merge what is split: an entry a request, or a part where
-   parts are fewer. */
-template <class Body>
-MLA_DEV void sm90_for_pieces(const mla_sm90_args &a, Body body) {
-  const mla_plan_place at = mla_plan_of_part(a.plan, (int)blockIdx.y);
-  const int from = (int)blockIdx.y * at.share;
-  const int to = from + at.share < at.total ? from + at.share : at.total;
-  const int tells = blockIdx.x == 0 && threadIdx.x == 0;
-  const int by_part = a.plan.parts < a.plan.requests;
-  int begin = at.begin;
-  if (tells && by_part) a.splits[blockIdx.y] = {0, 0, 0, 0};
-  for (int b = at.request; b < a.plan.requests && begin < to; b++) {
-    const sm90_piece w = sm90_make_piece(a, b, begin, from, to, at.share);
-    if (tells && begin >= from && !(by_part && w.whole))
-      a.splits[by_part ? (int)blockIdx.y : b] = {
-          w.first_token, w.whole ? 0 : w.rows, (int)blockIdx.y,
-          mla_plan_last(begin, mla_plan_blocks(a.plan, b), at.share)};
-    if ((int)blockIdx.x * MLA_SM90_ROWS < w.rows) body(w);
-    begin += mla_plan_blocks(a.plan, b) + MLA_SM90_COST;
-  }
-}
-
-/* The CTA's shared memory, laid out; barriers are still to be made. */
-MLA_DEV sm90_state sm90_begin(unsigned char *raw) {
-  sm90_state s;
-  s.smem = (smem_address(raw) + 1023) & ~1023u;
-  unsigned char *base = raw + (s.smem - smem_address(raw));
-  s.maxima = (float *)(base + SM90_MAX);
-  s.sums = (float *)(base + SM90_SUM);
-  s.ids = (int *)(base + SM90_IDS);
-  s.tile = (float *)base;
-  s.side = (int)threadIdx.x / 128;
-  s.thread = (int)threadIdx.x % 128;
-  s.row = s.thread / 32 * 16 + s.thread % 32 / 4;
-  s.phase[0] = s.phase[1] = 0;
-  return s;
-}
-
-/* Barriers of both feeds: q, and maxima, which 32 lanes of a side have. */
-MLA_DEV void sm90_make_bars(const sm90_state &s) {
-  mbar_init(sm90_bar(s, SM90_Q_FULL), 1);
-  mbar_init(sm90_bar(s, SM90_MAX_SET), 32);
-  mbar_init(sm90_bar(s, SM90_MAX_SET + 1), 32);
+  const sm90_state here = sm90_state_here(s);
+  sm90_finish(here, top, sum, inv, lse);
+  if (w.whole)
+    sm90_put_whole(a, here, w, m0, o, inv, lse);
+  else
+    sm90_put_part(a, here, w, m0, o, inv, lse);
 }
 
 #endif

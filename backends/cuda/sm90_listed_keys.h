@@ -73,20 +73,12 @@ MLA_DEV const unsigned char *listed_entry(const unsigned char *cache,
   return cache + (int64_t)(place < 0 ? 0 : place) * LISTED_UNIT;
 }
 
-/* The lane, in a register of its own: what follows from it is then worked out
-   where it is needed, and not kept in registers that there are not. */
-MLA_DEV int listed_lane() {
-  int lane = MLA_LANE;
-  asm volatile("" : "+r"(lane));
-  return lane;
-}
-
 /* Chunks [first, first + 8) of the warp's keys: four keys at once, a chunk a
    lane. */
 MLA_DEV void listed_copy_box(const sm90_state &s, int buffer, int key0,
                              const unsigned char *cache, int place, int first,
                              int at) {
-  const int lane = listed_lane(), chunk = lane % 8;
+  const int lane = sm90_here(MLA_LANE), chunk = lane % 8;
 #pragma unroll
   for (int i = 0; i < LISTED_KEYS / 4; i++) {
     const int key = lane / 8 + 4 * i;
@@ -116,46 +108,46 @@ MLA_DEV uint4 listed_eight(uint32_t a, uint32_t b, float scale) {
 }
 
 /* Keys whose codes are on their way in one array of registers. */
-enum { LISTED_HALF = 8 };
+enum { LISTED_FOUR = 4 };
 
-MLA_DEV int listed_key(int lane, int half, int j) {
-  return LISTED_HALF * half + (j ^ (lane >> 2 & 1));
+MLA_DEV int listed_key(int lane, int j) {
+  return j ^ (lane >> 2 & 1);
 }
 
-MLA_DEV void listed_load_codes(const unsigned char *cache, int place, int half,
-                               uint4 (&codes)[LISTED_HALF]) {
-  const int lane = listed_lane();
+/* Of four of the warp's keys, from `first`. */
+MLA_DEV void listed_load_codes(const unsigned char *cache, int place, int first,
+                               uint4 (&codes)[LISTED_FOUR]) {
+  const int lane = sm90_here(MLA_LANE);
   cache += 16 * lane;
 #pragma unroll
-  for (int j = 0; j < LISTED_HALF; j++) {
-    const int from = MLA_SHFL(place, listed_key(lane, half, j));
+  for (int j = 0; j < LISTED_FOUR; j++) {
+    const int from = MLA_SHFL(place, first + listed_key(lane, j));
     codes[j] = make_uint4(0, 0, 0, 0);
     if (from >= 0) codes[j] = listed_load(listed_entry(cache, from));
   }
 }
 
-/* Lane 4 * k + t has the scale of tile t of the half's key k. */
+/* Lane 4 * k + t has the scale of tile t of key k of the four. */
 MLA_DEV float listed_load_scale(const unsigned char *cache, int place,
-                                int half) {
-  const int from = MLA_SHFL(place, LISTED_HALF * half + MLA_LANE / 4);
+                                int first) {
+  const int from = MLA_SHFL(place, first + MLA_LANE / 4 % LISTED_FOUR);
   const int at = 512 + MLA_LANE % 4 * 4;
   return from < 0 ? 0.0f : *(const float *)(listed_entry(cache, from) + at);
 }
 
-/* Chunks 2 * lane and the next of the half's keys. Eight rows are 1024 bytes
-   and begin at a multiple of them, so that the row's number and its part of
-   the swizzle come to a place by exclusive or. */
-MLA_DEV void listed_store_codes(const sm90_state &s, int buffer, int key0,
-                                int half, float scales,
-                                const uint4 (&codes)[LISTED_HALF]) {
-  const int lane = listed_lane();
-  const uint32_t first =
-      listed_chunk(s, buffer, key0 + listed_key(lane, half, 0), 2 * lane);
+/* Chunks 2 * lane and the next of the four keys from `first` of a block. Four
+   rows begin at a multiple of 512 bytes, so that the row's number and its part
+   of the swizzle come to a place by exclusive or. */
+MLA_DEV void listed_store_codes(const sm90_state &s, int buffer, int first,
+                                float scales,
+                                const uint4 (&codes)[LISTED_FOUR]) {
+  const int lane = sm90_here(MLA_LANE);
+  const uint32_t place =
+      listed_chunk(s, buffer, first + listed_key(lane, 0), 2 * lane);
 #pragma unroll
-  for (int j = 0; j < LISTED_HALF; j++) {
-    const int key = listed_key(lane, 0, j);
-    const float scale = MLA_SHFL(scales, 4 * key + lane / 8);
-    const uint32_t to = first ^ (uint32_t)(j * (128 + 16));
+  for (int j = 0; j < LISTED_FOUR; j++) {
+    const float scale = MLA_SHFL(scales, 4 * listed_key(lane, j) + lane / 8);
+    const uint32_t to = place ^ (uint32_t)(j * (128 + 16));
     listed_store(to, listed_eight(codes[j].x, codes[j].y, scale));
     listed_store(to ^ 16, listed_eight(codes[j].z, codes[j].w, scale));
   }

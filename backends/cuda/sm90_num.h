@@ -9,6 +9,13 @@
 #define MLA_LOG2_E 1.4426950408889634f
 #define MLA_LN_2 0.69314718055994531f
 
+/* A number in a register of its own: what follows from it is worked out where
+   it is needed, and not kept in registers that there are not. */
+MLA_DEV int sm90_here(int v) {
+  asm volatile("" : "+r"(v));
+  return v;
+}
+
 MLA_DEV float sm90_exp2(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -18,6 +25,12 @@ MLA_DEV float sm90_exp2(float x) {
 MLA_DEV uint32_t sm90_pack(float lo, float hi) {
   uint32_t v;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(hi), "f"(lo));
+  return v;
+}
+
+MLA_DEV uint32_t sm90_pack_f16(float lo, float hi) {
+  uint32_t v;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(hi), "f"(lo));
   return v;
 }
 

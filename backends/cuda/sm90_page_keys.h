@@ -40,11 +40,11 @@ MLA_DEV int pages_place(const mla_sm90_pages &x, const pages_key &k) {
   return k.id < 0 ? -1 : k.id * x.block + k.offset * x.row;
 }
 
-/* Lane 4 * k + t has the scale of tile t of the half's key k, or a lane that of
+/* Lane 4 * k + t has the scale of tile t of key k of four, or a lane that of
    key lane % 16. */
 template <int Kind>
-MLA_DEV float pages_scales(const mla_sm90_pages &x, int place, int half) {
-  if (Kind == PAGES_656) return listed_load_scale(x.cache, place, half);
+MLA_DEV float pages_scales(const mla_sm90_pages &x, int place, int first) {
+  if (Kind == PAGES_656) return listed_load_scale(x.cache, place, first);
   if (x.scale_at == 0 || place < 0) return x.one;
   return *(const float *)(listed_entry(x.cache, place) + x.scale_at);
 }
@@ -74,29 +74,29 @@ MLA_DEV void pages_put(uint32_t to, const uint4 &codes, float scale) {
   listed_store(to ^ 16, pages_eight<Kind>(codes.z, codes.w, scale));
 }
 
-/* Chunks 2 * lane and the next of the half's keys. */
+/* Chunks 2 * lane and the next of four of the warp's keys, from `first`. */
 template <int Kind>
 MLA_DEV void pages_store_codes(const sm90_state &s, int buffer, int key0,
-                               int half, float scales,
-                               const uint4 (&codes)[LISTED_HALF]) {
+                               int first, float scales,
+                               const uint4 (&codes)[LISTED_FOUR]) {
   if (Kind == PAGES_656) {
-    listed_store_codes(s, buffer, key0, half, scales, codes);
+    listed_store_codes(s, buffer, key0 + first, scales, codes);
     return;
   }
-  const int lane = listed_lane();
-  const uint32_t first =
-      listed_chunk(s, buffer, key0 + listed_key(lane, half, 0), 2 * lane);
+  const int lane = sm90_here(MLA_LANE);
+  const uint32_t to =
+      listed_chunk(s, buffer, key0 + first + listed_key(lane, 0), 2 * lane);
 #pragma unroll
-  for (int j = 0; j < LISTED_HALF; j++)
-    pages_put<Kind>(first ^ (uint32_t)(j * (128 + 16)), codes[j],
-                    MLA_SHFL(scales, listed_key(lane, half, j)));
+  for (int j = 0; j < LISTED_FOUR; j++)
+    pages_put<Kind>(to ^ (uint32_t)(j * (128 + 16)), codes[j],
+                    MLA_SHFL(scales, first + listed_key(lane, j)));
 }
 
 /* Codes 512 to 575: eight keys at once, 16 codes a lane. */
 enum { PAGES_TAIL = 2 };
 MLA_DEV void pages_load_tail(const unsigned char *cache, int place,
                              uint4 (&codes)[PAGES_TAIL]) {
-  const int lane = listed_lane();
+  const int lane = sm90_here(MLA_LANE);
 #pragma unroll
   for (int i = 0; i < PAGES_TAIL; i++) {
     const int from = MLA_SHFL(place, lane / 4 + 8 * i);
@@ -108,7 +108,7 @@ MLA_DEV void pages_load_tail(const unsigned char *cache, int place,
 template <int Kind>
 MLA_DEV void pages_store_tail(const sm90_state &s, int buffer, int key0,
                               float scales, const uint4 (&codes)[PAGES_TAIL]) {
-  const int lane = listed_lane();
+  const int lane = sm90_here(MLA_LANE);
 #pragma unroll
   for (int i = 0; i < PAGES_TAIL; i++) {
     const int key = lane / 4 + 8 * i;

@@ -30,11 +30,11 @@ static mla_encode_fn mla_tensor_map_encoder(void) {
   return found;
 }
 
-/* rank 2 or 3; sizes and box innermost first; strides in bytes from axis 1. */
+/* rank 2 to 4; sizes and box innermost first; strides in bytes from axis 1. */
 static mla_status mla_tensor_map(CUtensorMap *map, const void *data, int rank,
                                  const uint64_t *size, const uint64_t *stride,
                                  const uint32_t *box, mla_error *err) {
-  const cuuint32_t ones[3] = {1, 1, 1};
+  const cuuint32_t ones[4] = {1, 1, 1, 1};
   mla_encode_fn encode = mla_tensor_map_encoder();
   if (!encode)
     return mla_fail(err, MLA_DEVICE_ERROR, "driver",
