@@ -76,6 +76,7 @@ command -v clang-19 | clang-19
 command -v clang-format-14 | clang-format-14
 pkg-config --exists check | check
 pkg-config --exists mpfr | libmpfr-dev
+has_header dnnl.h | libdnnl-dev
 command -v mpirun && command -v mpicc | libopenmpi-dev openmpi-bin
 has_numpy | python3 python3-numpy
 command -v xmllint | libxml2-utils

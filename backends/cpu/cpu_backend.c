@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cpu_internal.h"
+#include "cpu_onednn.h"
 #include "cpu_options.h"
 #include "cpu_parallel.h"
 #include "error.h"
@@ -60,6 +61,7 @@ static mla_status open_cpu(int32_t device, const char *options,
                     "no memory for a handle of %d bytes", (int)sizeof *made);
   made->threads = chosen.threads;
   made->table = mla_cpu_table_for(chosen.mask);
+  made->onednn = mla_cpu_onednn_open(chosen.mask);
   /* Threads start here, so that the first run need not wait for them. */
   mla_cpu_parallel(made->threads, made->threads, nothing, NULL);
   *handle = made;
@@ -67,6 +69,7 @@ static mla_status open_cpu(int32_t device, const char *options,
 }
 
 static void close_cpu(mla_handle *handle) {
+  if (handle) mla_cpu_onednn_close(handle->onednn);
   free(handle);
 }
 

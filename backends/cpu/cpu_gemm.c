@@ -1,5 +1,6 @@
 #include "cpu_gemm.h"
 
+#include "cpu_onednn.h"
 #include "cpu_parallel.h"
 
 #define LANES MLA_CPU_LANES
@@ -181,15 +182,43 @@ static void cut(run *r) {
   r->tiles_m = mla_cpu_ceil(g->m, r->rows_m);
 }
 
+/* What a problem multiplies; 0: it has no products of this file. */
+static int types_of(const mla_problem *p, int *x, int *y) {
+  *x = *y = mla_cpu_type_of(p->weight_dtype);
+  switch (p->op) {
+    case MLA_OP_ABSORB: return (p->flags & (MLA_FUSED_Q | MLA_FUSED_O)) != 0;
+    case MLA_OP_Q_ABSORB:
+    case MLA_OP_V_EXPAND:
+    case MLA_OP_MATMUL: *x = mla_cpu_type_of(p->q_dtype); return 1;
+    default: return 0;
+  }
+}
+
+int mla_cpu_products_flush(const mla_cpu_context *c) {
+  int x, y;
+  return types_of(&c->problem, &x, &y) &&
+         mla_cpu_onednn_flushes(c->onednn, x, y);
+}
+
+/* As measured (docs/performance.md): its f32 kernels are faster for a product a
+   head, those for a matrix unit always. */
+int mla_cpu_by_onednn(const mla_cpu_context *c) {
+  int x, y;
+  return c->onednn && types_of(&c->problem, &x, &y) &&
+         (c->problem.op == MLA_OP_Q_ABSORB ||
+          c->problem.op == MLA_OP_V_EXPAND || mla_cpu_products_flush(c));
+}
+
 uint64_t mla_cpu_gemm_workspace(const mla_cpu_context *c) {
   mla_cpu_arena one = {NULL, 0}, all = {NULL, 0};
   scratch_take(&one);
   mla_cpu_take(&all, (uint64_t)c->threads, one.used);
-  return all.used;
+  return (uint64_t)mla_cpu_max((int64_t)all.used,
+                               (int64_t)mla_cpu_onednn_workspace(c));
 }
 
-void mla_cpu_gemm_run(const mla_cpu_context *c, const mla_cpu_gemm *g,
-                      void *workspace) {
+static void run_ours(const mla_cpu_context *c, const mla_cpu_gemm *g,
+                     void *workspace) {
   mla_cpu_arena one = {NULL, 0}, all = {workspace, 0};
   run r = {c, g, NULL, 0, 0, 0, 0};
   scratch_take(&one);
@@ -197,4 +226,10 @@ void mla_cpu_gemm_run(const mla_cpu_context *c, const mla_cpu_gemm *g,
   r.scratch = mla_cpu_take(&all, (uint64_t)c->threads, one.used);
   cut(&r);
   mla_cpu_parallel(c->threads, g->batch * r.tiles_n * r.tiles_m, gemm_task, &r);
+}
+
+void mla_cpu_gemm_run(const mla_cpu_context *c, const mla_cpu_gemm *g,
+                      void *workspace) {
+  if (!mla_cpu_by_onednn(c) || mla_cpu_onednn_run(c, g, workspace))
+    run_ours(c, g, workspace);
 }

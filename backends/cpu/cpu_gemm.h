@@ -23,6 +23,10 @@ typedef struct mla_cpu_gemm {
   int64_t out_row, out_batch;
 } mla_cpu_gemm;
 
+/* Does oneDNN multiply for this problem, and does it flush subnormals? */
+int mla_cpu_by_onednn(const mla_cpu_context *context);
+int mla_cpu_products_flush(const mla_cpu_context *context);
+
 /* Workspace of any product; it depends on the threads only. */
 uint64_t mla_cpu_gemm_workspace(const mla_cpu_context *context);
 void mla_cpu_gemm_run(const mla_cpu_context *context, const mla_cpu_gemm *gemm,

@@ -10,9 +10,12 @@
 
 #define MLA_CPU_MAX_THREADS 1024
 
+typedef struct mla_cpu_onednn mla_cpu_onednn;
+
 struct mla_handle {
   mla_cpu_table table;
   int threads;
+  mla_cpu_onednn *onednn; /* NULL: our products alone */
 };
 
 /* A problem within limits, on this many threads: what sizes depend on. */
@@ -21,6 +24,7 @@ typedef struct mla_cpu_context {
   mla_limits limits;   /* without the host arrays */
   mla_cpu_table table;
   int threads;
+  const mla_cpu_onednn *onednn;
 } mla_cpu_context;
 
 /* One operation of the backend. */

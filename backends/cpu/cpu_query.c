@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cpu_entry.h"
+#include "cpu_gemm.h"
 #include "error.h"
 
 static const mla_cpu_op *const ops[] = {
@@ -73,6 +74,7 @@ mla_cpu_context mla_cpu_context_make(const mla_handle *handle,
   c.problem.num_kv_heads = mla_problem_kv_heads(&c.problem);
   c.table = handle->table;
   c.threads = handle->threads;
+  c.onednn = handle->onednn;
   return c;
 }
 
@@ -115,8 +117,10 @@ static void say_yes(mla_answer *answer, const mla_cpu_context *c,
     answer->numerics.dequant = MLA_DEQUANT_SCALE_AFTER;
   }
   if (c->problem.op == MLA_OP_INDEX) answer->numerics.dequant = MLA_DEQUANT_F32;
+  if (mla_cpu_products_flush(c)) answer->numerics.flushes_subnormals = 1;
   snprintf(answer->kernel, sizeof answer->kernel, "mla_%s_%s_%s", op->name,
-           path_name(&c->problem), mla_cpu_isa_name(c->table.isa));
+           path_name(&c->problem),
+           mla_cpu_by_onednn(c) ? "onednn" : mla_cpu_isa_name(c->table.isa));
 }
 
 /* The caller's struct may be of another minor: only what both know. */
