@@ -36,6 +36,7 @@ typedef struct mla_attend_args {
   int64_t start_step;
   int requests, heads, kv_heads, block_size;
   int dk, dv, latent; /* latent: columns of a new row that are in new_c */
+  int rows_whole;     /* cached and new rows are whole chunks of eight */
   int token0;         /* first token of this launch */
   int tokens;         /* rows of q there are */
   int causal, tile;

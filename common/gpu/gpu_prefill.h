@@ -94,23 +94,43 @@ MLA_DEV int mla_prefill_any(const mla_prefill_part &p, int slot, int count) {
 
 /* ---------------------------------------------------------------- gathering */
 
-/* Column d of position j of a request, from the cache or of this step. */
+/* Position j of a request, of this step or in the cache: where its columns from
+   d on are, up to the end of the latent part or of the row. */
+template <int DT>
+MLA_DEV const void *mla_prefill_row(const mla_attend_args &a,
+                                    const mla_prefill_keys &k, int j, int d) {
+  typedef typename mla_elem<DT>::bits bits;
+  if (j < k.context) {
+    const int64_t id = a.table[k.request * a.table_row + j / a.block_size];
+    return (const bits *)a.cache + id * a.k_block + j % a.block_size * a.k_row +
+           d;
+  }
+  const int64_t t = k.begin + (j - k.context);
+  return d < a.latent ? (const bits *)a.new_c + t * a.new_c_row + d
+                      : (const bits *)a.new_r + t * a.new_r_row + d - a.latent;
+}
 template <int DT>
 MLA_DEV float mla_prefill_latent(const mla_attend_args &a,
                                  const mla_prefill_keys &k, int j, int d) {
-  if (j >= k.context) {
-    const int64_t t = k.begin + (j - k.context);
-    return d < a.latent
-               ? mla_elem<DT>::load(a.new_c, t * a.new_c_row + d)
-               : mla_elem<DT>::load(a.new_r, t * a.new_r_row + d - a.latent);
-  }
+  if (j >= k.context || !a.k_entry.scaled)
+    return mla_elem<DT>::load(mla_prefill_row<DT>(a, k, j, d), 0);
   const int64_t id = a.table[k.request * a.table_row + j / a.block_size];
-  const int64_t offset = j % a.block_size;
-  if (a.k_entry.scaled)
-    return mla_entry_value(a.k_entry,
-                           mla_entry_at(a.k_entry, a.cache, id, offset, 0), d,
-                           a.compute);
-  return mla_elem<DT>::load(a.cache, id * a.k_block + offset * a.k_row + d);
+  return mla_entry_value(
+      a.k_entry, mla_entry_at(a.k_entry, a.cache, id, j % a.block_size, 0), d,
+      a.compute);
+}
+
+/* A row by whole chunks; zeros unless it is live. */
+template <int DT>
+MLA_DEV void mla_prefill_gather_whole(const mla_attend_args &a,
+                                      const mla_prefill_keys &k, int j,
+                                      int live, uint16_t *to) {
+  const int chunk = 8;
+  for (int d = MLA_LANE * chunk; d < a.dk; d += MLA_WAVE * chunk) {
+    mla_words4 x = {};
+    if (live) x = *(const mla_words4 *)mla_prefill_row<DT>(a, k, j, d);
+    *(mla_words4 *)(to + d) = x;
+  }
 }
 
 /* Rows of a.dk columns by slot, one a wave: latents, then the rope part. */
@@ -125,9 +145,13 @@ MLA_KERNEL mla_prefill_gather(mla_attend_args a, mla_prefill_part p,
   if (slot >= mla_prefill_end<TILE>(k)) return;
   const int local = slot - k.base, live = local < k.length;
   const int j = local + (p.chunk ? p.first : k.context);
+  to += (int64_t)slot * a.dk;
+  if (a.rows_whole) {
+    mla_prefill_gather_whole<DT>(a, k, j, live, to);
+    return;
+  }
   for (int d = MLA_LANE; d < a.dk; d += MLA_WAVE)
-    mla_store_any(to, DT, (int64_t)slot * a.dk + d,
-                  live ? mla_prefill_latent<DT>(a, k, j, d) : 0.0f);
+    mla_store_any(to, DT, d, live ? mla_prefill_latent<DT>(a, k, j, d) : 0.0f);
 }
 
 /* ---------------------------------------------- what the kernels are given

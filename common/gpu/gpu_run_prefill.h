@@ -108,6 +108,11 @@ typedef struct mla_prefill_step {
   mla_prefill_args attend;
 } mla_prefill_step;
 
+/* NULL: there is none. */
+static int mla_prefill_whole(const mla_tensor *t) {
+  return !t || mla_gpu_is_chunked(t, t->rank - 1);
+}
+
 static mla_attend_args mla_prefill_gathers(const mla_gpu_call *c) {
   mla_attend_args a = mla_gpu_attend_args(c);
   a.new_c = mla_gpu_data(c, MLA_T_KV_C);
@@ -116,6 +121,10 @@ static mla_attend_args mla_prefill_gathers(const mla_gpu_call *c) {
   a.new_r_row = mla_gpu_stride(c, MLA_T_K_PE, 0);
   a.latent = c->p->kv_lora_rank;
   a.dk = a.latent + c->p->qk_rope_head_dim;
+  a.rows_whole = !a.k_entry.scaled && a.latent % 8 == 0 && a.dk % 8 == 0 &&
+                 mla_prefill_whole(mla_arg(c->args, MLA_T_KV_C)) &&
+                 mla_prefill_whole(mla_arg(c->args, MLA_T_K_PE)) &&
+                 mla_prefill_whole(mla_arg(c->args, MLA_T_CACHE));
   return a;
 }
 
