@@ -1,8 +1,9 @@
 /*
  * Products of bf16 tiles with BFDOT: each instruction adds, to four lanes (or
  * columns), the products of two numbers. Sixteen sums stand in registers, four
- * rows by sixteen lanes. Sums are f32; the instruction reads and writes
- * subnormals as zero.
+ * rows by sixteen lanes. Sums are f32 and rounded to odd: an error of twice
+ * that of rounding to nearest, once for two products, so a chain of n errs as
+ * n roundings do. The instruction reads and writes subnormals as zero.
  */
 #include <arm_neon.h>
 
