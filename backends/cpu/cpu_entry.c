@@ -49,18 +49,19 @@ static float scale_at(const mla_cpu_entries *x, mla_cache_place place,
 
 static void multiply(const mla_cpu_entries *x, const unsigned char *row,
                      int64_t first, int64_t count, float scale, float *to) {
-  if (x->layout.code == MLA_I4) {
-    for (int64_t i = 0; i < count; i++) {
-      int64_t at = first + i;
-      to[i] = x->value[row[at / 2] >> (at % 2 ? 4 : 0) & 0xF] * scale;
-    }
-    return;
+  if (x->layout.code == MLA_I4 && count && first % 2) {
+    *to++ = x->value[row[first++ / 2] >> 4] * scale;
+    count--;
   }
-  if (x->layout.code == MLA_I8 && x->table->scale_codes) {
+  if (x->layout.code == MLA_I4)
+    x->table->decode_i4(to, row + first / 2, count, scale);
+  else if (x->layout.code == MLA_FP8_E4M3)
+    x->table->decode_e4m3(to, row + first, count, scale);
+  else if (x->layout.code == MLA_I8 && x->table->scale_codes)
     x->table->scale_codes(to, row + first, count, scale);
-    return;
-  }
-  for (int64_t i = 0; i < count; i++) to[i] = x->value[row[first + i]] * scale;
+  else
+    for (int64_t i = 0; i < count; i++)
+      to[i] = x->value[row[first + i]] * scale;
 }
 
 static void round_line(const mla_cpu_entries *x, float *line, int64_t count) {
@@ -99,16 +100,14 @@ void mla_cpu_entry_load(const mla_cpu_entries *x, int64_t block, int64_t offset,
 
 /* ---------------------------------------------------------------- writing */
 
-static float amax_of(mla_cpu_values_fn *values, const void *state,
-                     int64_t first, int64_t count) {
+static float amax_of(const mla_cpu_entries *x, mla_cpu_values_fn *values,
+                     const void *state, int64_t first, int64_t count) {
   float line[STEP], amax = 0;
   for (int64_t i = 0; i < count; i += STEP) {
     int64_t here = mla_cpu_min(STEP, count - i);
     values(state, first + i, here, line);
-    for (int64_t k = 0; k < here; k++) {
-      float size = mla_f32_of_bits(mla_f32_bits(line[k]) & 0x7FFFFFFFu);
-      amax = size > amax ? size : amax;
-    }
+    float size = x->table->amax(line, here);
+    amax = size > amax ? size : amax;
   }
   return amax;
 }
@@ -122,22 +121,20 @@ static void put_scale(const mla_cache_layout *x, mla_cache_place place,
     memcpy(scales + 4 * tile, &scale, sizeof scale);
 }
 
-static uint32_t code_of(int32_t type, float x) {
-  return type == MLA_FP8_E4M3 ? mla_f32_to_e4m3(x)
-                              : mla_encode(type, (double)x);
-}
-
-static void put_codes(const mla_cache_layout *x, unsigned char *row,
+/* From an even number on: codes of four bits begin with a byte. */
+static void put_codes(const mla_cpu_entries *x, unsigned char *row,
                       int64_t first, int64_t count, const float *line,
                       float scale) {
-  for (int64_t i = 0; i < count; i++) {
-    uint32_t code = code_of(x->code, line[i] / scale);
-    int64_t at = first + i;
-    if (x->code == MLA_I4)
-      row[at / 2] |= (unsigned char)(code << (at % 2 ? 4 : 0));
-    else
-      row[at] = (unsigned char)code;
-  }
+  int32_t type = x->layout.code;
+  if (type == MLA_FP8_E4M3)
+    x->table->encode_e4m3(row + first, line, count, scale);
+  else if (type == MLA_I8)
+    x->table->encode_i8(row + first, line, count, scale);
+  else if (type == MLA_I4)
+    x->table->encode_i4(row + first / 2, line, count, scale);
+  else
+    for (int64_t i = 0; i < count; i++)
+      row[first + i] = (unsigned char)mla_encode(type, line[i] / scale);
 }
 
 static void store_tile(const mla_cpu_entries *x, mla_cache_place place,
@@ -146,14 +143,14 @@ static void store_tile(const mla_cpu_entries *x, mla_cache_place place,
   float line[STEP], scale = x->scale;
   int64_t first = tile * x->layout.tile;
   if (x->layout.scale) {
-    float amax = amax_of(values, state, first, x->layout.tile);
+    float amax = amax_of(x, values, state, first, x->layout.tile);
     scale = (float)mla_cache_scale(&x->layout, (double)amax, pow2);
     put_scale(&x->layout, place, tile, scale);
   }
   for (int64_t i = 0; i < x->layout.tile; i += STEP) {
     int64_t here = mla_cpu_min(STEP, x->layout.tile - i);
     values(state, first + i, here, line);
-    put_codes(&x->layout, place.row, first + i, here, line, scale);
+    put_codes(x, place.row, first + i, here, line, scale);
   }
 }
 

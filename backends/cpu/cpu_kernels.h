@@ -130,6 +130,14 @@ typedef void mla_cpu_widen_codes_fn(int16_t *to, const void *from, int64_t n);
 typedef void mla_cpu_scale_codes_fn(float *to, const void *from, int64_t n,
                                     float scale);
 
+/* The largest magnitude of n numbers, NaN passed over; 0 for none. */
+typedef float mla_cpu_amax_fn(const float *x, int64_t n);
+
+/* n numbers over the scale, rounded once each, to codes from a whole byte on;
+   back by mla_cpu_scale_codes_fn. */
+typedef void mla_cpu_encode_fn(void *codes, const float *x, int64_t n,
+                               float scale);
+
 /* ------------------------------------------------------- tiles of bf16
  *
  * Where a matrix unit multiplies bf16 into f32, tile by tile of 16 rows and 32

@@ -47,6 +47,9 @@ typedef struct mla_cpu_table {
   mla_cpu_codes_fn *codes_half;         /* as product_half */
   mla_cpu_widen_codes_fn *widen_codes;
   mla_cpu_scale_codes_fn *scale_codes;
+  mla_cpu_scale_codes_fn *decode_e4m3, *decode_i4;
+  mla_cpu_amax_fn *amax;
+  mla_cpu_encode_fn *encode_e4m3, *encode_i8, *encode_i4;
   mla_cpu_tile_queries_fn *tile_queries;
   mla_cpu_tile_values_fn *tile_values;
   mla_cpu_tile_softmax_fn *tile_softmax;

@@ -1,0 +1,82 @@
+/*
+ * cpu_quant.h - codes with a scale to and from f32, without a branch, so that
+ * compilers vectorise the loops: the bodies of the kernels of each level.
+ */
+#ifndef MLA_CPU_QUANT_H
+#define MLA_CPU_QUANT_H
+
+#include "cpu_kernels.h"
+#include "half.h"
+
+#define MLA_CPU_QUANT_STEP 64 /* codes on their way, at least */
+
+static inline float mla_cpu_amax(const float *x, int64_t n) {
+  uint32_t top = 0;
+  for (int64_t i = 0; i < n; i++) {
+    uint32_t size = mla_f32_bits(x[i]) & 0x7FFFFFFFu;
+    size = mla_choose(size > 0x7F800000u, 0, size);
+    top = size > top ? size : top;
+  }
+  return mla_f32_of_bits(top);
+}
+
+/* To the nearest integer of -top to top, ties to even; NaN: 0. */
+static inline int32_t mla_cpu_integer(float x, float top) {
+  const float magic = 0x1p23f; /* no room for a fraction */
+  uint32_t bits = mla_f32_bits(x), size = bits & 0x7FFFFFFFu;
+  uint32_t most = mla_f32_bits(top);
+  size = mla_choose(size > 0x7F800000u, 0, size);
+  size = mla_choose(size > most, most, size);
+  uint32_t code = mla_f32_bits(mla_f32_of_bits(size) + magic) & 0xFFu;
+  int32_t minus = -(int32_t)(bits >> 31);
+  return ((int32_t)code ^ minus) - minus;
+}
+
+static inline void mla_cpu_encode_e4m3(void *to, const float *x, int64_t n,
+                                       float scale) {
+  uint8_t *code = to;
+  for (int64_t i = 0; i < n; i++) code[i] = mla_f32_to_e4m3(x[i] / scale);
+}
+
+static inline void mla_cpu_encode_i8(void *to, const float *x, int64_t n,
+                                     float scale) {
+  int8_t *code = to;
+  for (int64_t i = 0; i < n; i++)
+    code[i] = (int8_t)mla_cpu_integer(x[i] / scale, 127.0f);
+}
+
+/* The first of two in the low half of a byte. */
+static inline void mla_cpu_encode_i4(void *to, const float *x, int64_t n,
+                                     float scale) {
+  uint8_t *byte = to, code[MLA_CPU_QUANT_STEP];
+  for (int64_t i = 0; i < n; i += MLA_CPU_QUANT_STEP) {
+    int64_t here = n - i < MLA_CPU_QUANT_STEP ? n - i : MLA_CPU_QUANT_STEP;
+    for (int64_t k = 0; k < here; k++)
+      code[k] = (uint8_t)mla_cpu_integer(x[i + k] / scale, 7.0f);
+    if (here % 2) code[here] = 0;
+    for (int64_t k = 0; k < (here + 1) / 2; k++)
+      byte[i / 2 + k] = (uint8_t)((code[2 * k] & 0xF) | code[2 * k + 1] << 4);
+  }
+}
+
+static inline void mla_cpu_decode_e4m3(float *to, const void *from, int64_t n,
+                                       float scale) {
+  const uint8_t *code = from;
+  for (int64_t i = 0; i < n; i++) to[i] = mla_e4m3_to_f32(code[i]) * scale;
+}
+
+static inline void mla_cpu_decode_i4(float *to, const void *from, int64_t n,
+                                     float scale) {
+  const uint8_t *byte = from;
+  int8_t code[MLA_CPU_QUANT_STEP];
+  for (int64_t i = 0; i < n; i += MLA_CPU_QUANT_STEP) {
+    int64_t here = n - i < MLA_CPU_QUANT_STEP ? n - i : MLA_CPU_QUANT_STEP;
+    for (int64_t k = 0; k < (here + 1) / 2; k++) {
+      code[2 * k] = (int8_t)(((byte[i / 2 + k] & 0xF) ^ 8) - 8);
+      code[2 * k + 1] = (int8_t)((byte[i / 2 + k] >> 4 ^ 8) - 8);
+    }
+    for (int64_t k = 0; k < here; k++) to[i + k] = (float)code[k] * scale;
+  }
+}
+
+#endif
