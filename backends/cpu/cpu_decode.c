@@ -400,21 +400,21 @@ static int64_t tile_stride(const decode *d) {
 static void attend_key_tiles(const decode *d, const mla_cpu_unit *u,
                              int64_t first, int64_t last, scratch *s) {
   mla_cpu_tile_block b;
-  key_lists keys;
+  key_list keys;
   memset(&b, 0, sizeof b);
   b.fresh = 1;
-  b.ahead = fetch_keys;
-  start_keys(&keys, d, u, first, last, MLA_CPU_TILE_BLOCK);
+  keys.d = d;
+  keys.u = u;
   do { /* no keys at all: what is fresh gets its zeros */
-    b.first = keys.now->first;
-    b.n = keys.now->n;
-    b.ahead_state = keys.next;
-    mla_cpu_tiles_keys(&s->tiles, b.n, d->c->problem.head_dim, keys.now->k,
+    list_keys(&keys, first, last, MLA_CPU_TILE_BLOCK);
+    b.first = first;
+    b.n = keys.n;
+    mla_cpu_tiles_keys(&s->tiles, b.n, d->c->problem.head_dim, keys.k,
                        tile_stride(d));
     mla_cpu_tiles_attend(&d->c->table, &s->tile, &s->tiles, &b);
-    turn_keys(&keys);
+    first += b.n;
     b.fresh = 0;
-  } while (keys.now->n > 0);
+  } while (b.n > 0 && first < last);
 }
 
 /* As below, with keys read where they lie. */

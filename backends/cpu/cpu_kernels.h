@@ -220,18 +220,17 @@ typedef int mla_cpu_tile_finite_fn(const uint16_t *x, int64_t n);
 typedef void mla_cpu_tile_begin_fn(void);
 typedef void mla_cpu_tile_end_fn(void);
 
-/* scores[panel] = keys x queries of one panel or two. */
-typedef void mla_cpu_tile_scores_fn(int64_t n16, int64_t k32,
-                                    const mla_cpu_tile_rows *keys, int panels,
-                                    const uint16_t *const *queries,
-                                    float *const *scores);
+/* scores = keys x queries of some panels, one behind the other: queries
+   k32 * LANES numbers, scores TILE_BLOCK * LANES. n16: of each; more of it may
+   be written, up to the most of all. */
+typedef void mla_cpu_tile_scores_fn(int64_t k32, const mla_cpu_tile_rows *keys,
+                                    int panels, const int64_t *n16,
+                                    const uint16_t *queries, float *scores);
 
-/* acc[panel] = weights x values of one panel or two, for 32 columns or 64, on
-   top of what is there if `add`. next: of values, from 32 columns to the
-   others. */
-typedef void mla_cpu_tile_product_fn(int64_t columns, int64_t n32,
-                                     const uint16_t *values, int64_t next,
-                                     int panels, const uint16_t *const *weights,
-                                     int add, float *const *acc);
+/* acc = weights x values of one panel, 32 columns, on top of what is there if
+   `add`. */
+typedef void mla_cpu_tile_product_fn(int64_t n32, const uint16_t *values,
+                                     const uint16_t *weights, int add,
+                                     float *acc);
 
 #endif

@@ -8,10 +8,20 @@ void mla_cpu_parallel(int threads, int64_t count, mla_cpu_task_fn *task,
                       void *state) {
 #ifdef _OPENMP
   /* Always the same team: where its size changes, threads end and begin, which
-     takes longer than a step of decode. */
+     takes longer than a step of decode. Each begins with the task of its own
+     number, so that call after call finds in its caches what it left there. */
   if (threads > 1 && count > 1) {
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (int64_t i = 0; i < count; i++) task(state, i, omp_get_thread_num());
+    int64_t taken = 0; /* beyond the first of each thread */
+#pragma omp parallel num_threads(threads)
+    {
+      int64_t i = omp_get_thread_num(), team = omp_get_num_threads();
+      while (i < count) {
+        task(state, i, omp_get_thread_num());
+#pragma omp atomic capture
+        i = taken++;
+        i += team;
+      }
+    }
     return;
   }
 #else

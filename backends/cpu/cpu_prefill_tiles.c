@@ -128,19 +128,20 @@ static void project_task(void *state, int64_t index, int thread) {
   int64_t n = mla_cpu_min(BLOCK, mla_cpu_round_up(f->tokens - at, DEPTH));
   mla_cpu_prefill_scratch s = mla_cpu_prefill_scratch_of(f, thread);
   mla_cpu_tile_rows rows[BLOCK / 16];
+  int64_t n16[MLA_CPU_PREFILL_PANELS];
+  for (int i = 0; i < MLA_CPU_PREFILL_PANELS; i++) n16[i] = n;
   for (int64_t i = 0; i < n / 16; i++) {
     rows[i].at = f->latent16 + (at + 16 * i) * f->ld16_latent;
     rows[i].ld = f->ld16_latent;
   }
   place_rope(f, head, at, n);
   f->c->table.tile_begin();
-  for (int64_t p = 0; p < panels_of(f); p += 2) {
-    int panels = (int)mla_cpu_min(2, panels_of(f) - p);
-    const uint16_t *panel[2] = {panel_at(f, head, p), panel_at(f, head, p + 1)};
-    f->c->table.tile_scores(n, f->ld16_latent, rows, panels, panel,
-                            s.tiles.scores);
-    for (int i = 0; i < panels; i++)
-      place_panel(f, head, at, n, p + i, s.tiles.scores[i]);
+  for (int64_t p = 0; p < panels_of(f); p += MLA_CPU_PREFILL_PANELS) {
+    int now = (int)mla_cpu_min(MLA_CPU_PREFILL_PANELS, panels_of(f) - p);
+    f->c->table.tile_scores(f->ld16_latent, rows, now, n16,
+                            panel_at(f, head, p), s.tiles.scores);
+    for (int i = 0; i < now; i++)
+      place_panel(f, head, at, n, p + i, s.tiles.scores + i * BLOCK * LANES);
   }
   f->c->table.tile_end();
 }

@@ -15,10 +15,9 @@ void mla_cpu_tiles_take(mla_cpu_arena *arena, mla_cpu_tiles *t, int panels,
   t->width = mla_cpu_round_up(width, DEPTH);
   t->queries = mla_cpu_take(arena, lanes, (uint64_t)t->width * number);
   t->keys = mla_cpu_take(arena, BLOCK, (uint64_t)t->width * number);
-  t->values = mla_cpu_take(arena, BLOCK, 2 * 32 * number);
+  t->values = mla_cpu_take(arena, BLOCK, 32 * number);
   t->weights = mla_cpu_take(arena, lanes, BLOCK * number);
-  for (int i = 0; i < 2; i++)
-    t->scores[i] = mla_cpu_take(arena, BLOCK, LANES * sizeof(float));
+  t->scores = mla_cpu_take(arena, lanes, BLOCK * sizeof(float));
 }
 
 void mla_cpu_tiles_clear(mla_cpu_part part) {
@@ -76,10 +75,7 @@ typedef struct work {
   mla_cpu_tiles *t;
   const mla_cpu_tile_block *b;
   sight sight[PANELS];
-  int64_t
-      n32[PANELS]; /* keys that panels p and p + 1 have weights of, p even */
-  int mixed;       /* some lane has a weight of 0 for a key that is there */
-  int shares;      /* of what comes next, so far */
+  int mixed; /* some lane has a weight of 0 for a key that is there */
 } work;
 
 static mla_cpu_part part_of(const work *w, int panel) {
@@ -87,12 +83,7 @@ static mla_cpu_part part_of(const work *w, int panel) {
   return mla_cpu_part_at(w->tile->parts + panel * floats, w->tile->v_dim);
 }
 
-static void fetch_share(work *w) {
-  int parts = (w->tile->panels + 1) / 2 + (int)mla_cpu_ceil(w->tile->v_dim, 32);
-  if (w->b->ahead) w->b->ahead(w->b->ahead_state, w->shares++, parts);
-}
-
-static int look(work *w, int panel) {
+static void look(work *w, int panel) {
   const mla_cpu_tile_block *b = w->b;
   const int64_t *limit = w->tile->limit + panel * LANES;
   sight *s = &w->sight[panel];
@@ -104,18 +95,19 @@ static int look(work *w, int panel) {
     s->most = s->visible[x] > s->most ? s->visible[x] : s->most;
     s->least = s->visible[x] < s->least ? s->visible[x] : s->least;
   }
-  return s->most;
+  int64_t used = mla_cpu_min(mla_cpu_round_up(s->most, DEPTH), b->n);
+  w->mixed |= s->least < used;
 }
 
 /* ---------------------------------------------------------------- weights */
 
-/* From products of n keys to a panel's weights; its acc is made ready. */
-static void weigh(work *w, int panel, int n) {
+/* From products to a panel's weights; its acc is made ready. */
+static void weigh(work *w, int panel) {
   mla_cpu_part part = part_of(w, panel);
   const sight *s = &w->sight[panel];
   float times[LANES], beta[LANES], scale = w->t->scale;
-  float *scores = w->t->scores[panel % 2];
-  int scaled = 0;
+  float *scores = w->t->scores + panel * BLOCK * LANES;
+  int n = s->most, scaled = 0;
   if (w->tile->soft_cap > 0.0f || !(scale > 0.0f)) {
     for (int x = 0; x < LANES; x++) times[x] = scale;
     w->table->scale(n, scores, times);
@@ -131,24 +123,17 @@ static void weigh(work *w, int panel, int n) {
     w->table->tile_scale(w->tile->v_dim / 16, part.acc, beta);
 }
 
-/* Two panels side by side, or the last one: fewer loads a product. */
-static void weigh_pair(work *w, int panel) {
-  int panels = w->tile->panels - panel < 2 ? 1 : 2, n = 0;
-  const uint16_t *queries[2];
-  for (int i = 0; i < panels; i++) {
-    int most = look(w, panel + i);
-    queries[i] = w->t->queries + (panel + i) * w->t->width * LANES;
-    n = most > n ? most : n;
+/* Scores of all panels, then their weights. */
+static void find_weights(work *w) {
+  int64_t n16[PANELS];
+  for (int p = 0; p < w->tile->panels; p++) {
+    look(w, p);
+    n16[p] = mla_cpu_round_up(w->sight[p].most, 16);
   }
-  w->n32[panel] = mla_cpu_round_up(n, DEPTH);
-  if (n == 0) return;
-  w->table->tile_scores(mla_cpu_round_up(n, 16), w->t->width, w->t->rows,
-                        panels, queries, w->t->scores);
-  fetch_share(w);
-  for (int i = 0; i < panels; i++) {
-    weigh(w, panel + i, n);
-    w->mixed |= w->sight[panel + i].least < mla_cpu_min(w->n32[panel], w->b->n);
-  }
+  w->table->tile_scores(w->t->width, w->t->rows, w->tile->panels, n16,
+                        w->t->queries, w->t->scores);
+  for (int p = 0; p < w->tile->panels; p++)
+    if (w->sight[p].most > 0) weigh(w, p);
 }
 
 /* ----------------------------------------------------------------- values */
@@ -187,39 +172,20 @@ static const uint16_t *values_of(const work *w, int64_t n, int64_t column,
   return room;
 }
 
-static void accumulate_pair(const work *w, int panel, int64_t column,
-                            int64_t columns, const uint16_t *values,
-                            int64_t next) {
-  int panels = w->tile->panels - panel < 2 ? 1 : 2;
-  const uint16_t *weights[2];
-  float *acc[2];
-  for (int i = 0; i < panels; i++) {
-    weights[i] = w->t->weights + (panel + i) * BLOCK * LANES;
-    acc[i] = part_of(w, panel + i).acc + column * LANES;
-    if (w->n32[panel] == 0 && w->b->fresh)
-      memset(acc[i], 0, (size_t)(columns * LANES) * sizeof(float));
-  }
-  if (w->n32[panel] > 0)
-    w->table->tile_product(columns, w->n32[panel], values, next, panels,
-                           weights, !w->b->fresh, acc);
-}
-
-/*
- * A few columns of the values at a time, which then lie in the nearest cache
- * for all panels. Twice as many where one panel is all there is: as many sums
- * as else.
- */
+/* A few columns of the values at a time, which then lie in the nearest cache
+   for all panels. */
 static void accumulate(work *w) {
-  int64_t v_dim = w->tile->v_dim, most = w->tile->panels == 1 ? 64 : 32;
-  for (int64_t c = 0; c < v_dim; c += most) {
-    int64_t columns = mla_cpu_min(most, v_dim - c);
-    const uint16_t *values = NULL;
-    int64_t next = w->b->values ? w->b->values_ld : BLOCK * 32;
-    for (int64_t i = columns - 32; i >= 0; i -= 32)
-      values = values_of(w, w->b->n, c + i, w->t->values + i * BLOCK);
-    for (int p = 0; p < w->tile->panels; p += 2)
-      accumulate_pair(w, p, c, columns, values, next);
-    for (int64_t i = 0; i < columns; i += 32) fetch_share(w);
+  for (int64_t c = 0; c < w->tile->v_dim; c += 32) {
+    const uint16_t *values = values_of(w, w->b->n, c, w->t->values);
+    for (int p = 0; p < w->tile->panels; p++) {
+      float *acc = part_of(w, p).acc + c * LANES;
+      int64_t n32 = mla_cpu_round_up(w->sight[p].most, DEPTH);
+      if (n32 > 0)
+        w->table->tile_product(n32, values, w->t->weights + p * BLOCK * LANES,
+                               !w->b->fresh, acc);
+      else if (w->b->fresh)
+        memset(acc, 0, 32 * LANES * sizeof(float));
+    }
   }
 }
 
@@ -235,8 +201,8 @@ static void accumulate_some(const work *w, int panel, int32_t n) {
     float *acc = part.acc + c * LANES;
     const uint16_t *values = values_of(w, n, c, w->t->values);
     memcpy(spare, acc, 32 * LANES * sizeof(float));
-    w->table->tile_product(32, mla_cpu_round_up(n, DEPTH), values, 0, 1,
-                           &weights, 1, &spare);
+    w->table->tile_product(mla_cpu_round_up(n, DEPTH), values, weights, 1,
+                           spare);
     for (int i = 0; i < 2 * LANES; i++)
       if (s->visible[i % LANES] == n)
         memcpy(acc + i * 16, spare + i * 16, 16 * sizeof(float));
@@ -273,9 +239,9 @@ void mla_cpu_tiles_attend(const mla_cpu_table *table, mla_cpu_tile *tile,
   w.tile = tile;
   w.t = t;
   w.b = b;
-  w.mixed = w.shares = 0;
+  w.mixed = 0;
   table->tile_begin();
-  for (int p = 0; p < tile->panels; p += 2) weigh_pair(&w, p);
+  find_weights(&w);
   if (w.mixed && !is_finite_block(&w))
     accumulate_apart(&w);
   else

@@ -18,9 +18,9 @@ typedef struct mla_cpu_tiles {
   int64_t width;     /* of a key, rounded up to whole tiles */
   uint16_t *queries; /* [panels] of width * LANES */
   uint16_t *keys;    /* [TILE_BLOCK][width]: those that can not stay */
-  uint16_t *values;  /* [2][TILE_BLOCK][32] */
+  uint16_t *values;  /* [TILE_BLOCK][32] */
   uint16_t *weights; /* [panels][TILE_BLOCK][LANES] */
-  float *scores[2];  /* [TILE_BLOCK][LANES] */
+  float *scores;     /* [panels][TILE_BLOCK][LANES] */
   mla_cpu_tile_rows rows[MLA_CPU_TILE_BLOCK / 16]; /* the block's keys */
 } mla_cpu_tiles;
 
@@ -31,9 +31,7 @@ typedef struct mla_cpu_tile_block {
   int64_t values_ld;      /* numbers from 32 columns to the next */
   int64_t first;          /* position of the first key */
   int n;
-  int fresh;               /* acc is not cleared: nothing to add to */
-  mla_cpu_ahead_fn *ahead; /* NULL: nothing to fetch */
-  const void *ahead_state;
+  int fresh; /* acc is not cleared: nothing to add to */
 } mla_cpu_tile_block;
 
 void mla_cpu_tiles_take(mla_cpu_arena *arena, mla_cpu_tiles *tiles, int panels,

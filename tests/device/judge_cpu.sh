@@ -35,16 +35,18 @@ done
   echo "levels:$levels"
 } >"$summary" 2>&1
 
-kernels=$build/tests/unit/test_cpu_kernels
-if [ -x "$kernels" ]; then
-  "$kernels" >"$logs/kernels.txt" 2>&1
-  echo "test_cpu_kernels: exit $?" >>"$summary"
-fi
+for name in test_cpu_kernels test_cpu_tiles; do
+  kernels=$build/tests/unit/$name
+  [ -x "$kernels" ] || continue
+  "$kernels" >"$logs/$name.txt" 2>&1
+  echo "$name: exit $?" >>"$summary"
+done
 
 judge() { # LEVEL
   begin=$(date +%s)
-  OMP_NUM_THREADS=4 timeout "$(left 240)" "$mlacheck" run --backend cpu \
-    --cpu-mask "$1" --profile full --expected "$kept" >"$logs/full-$1.txt" 2>&1
+  OMP_NUM_THREADS=2 timeout "$(left 240)" "$mlacheck" run --backend cpu \
+    --cpu-mask "$1" --profile full --jobs $(((threads + 1) / 2)) \
+    --expected "$kept" >"$logs/full-$1.txt" 2>&1
   status=$?
   echo "full, $1: exit $status, $(($(date +%s) - begin)) s," \
     "$(tail -n 1 "$logs/full-$1.txt")" >>"$summary"
@@ -66,16 +68,9 @@ for level in $levels; do
 done
 
 kept=$(mktemp -d)
-first=yes
 for level in $levels; do
-  if [ $first = yes ]; then
-    judge "$level"
-    first=no
-  else
-    judge "$level" &
-  fi
+  judge "$level"
 done
-wait
 tar -C "$logs" -czf "$out/logs.tar.gz" .
 rm -rf "$kept" "$logs"
 echo "all: $(($(date +%s) - start)) s" >>"$summary"

@@ -245,47 +245,49 @@ static void check_sums(const float *c, const uint16_t *a, int64_t row,
     }
 }
 
-/* Scores of one panel and of two, rows of every remainder. */
+/* Scores of every number of panels, and of tiles of keys, all panels alike or
+   each a tile less than the next. */
 START_TEST(tiles_are_multiplied) {
   const mla_cpu_table *t = table_of(_i);
   if (!t || !t->tile_scores) return;
-  enum { k = 160, most = 144 };
-  uint16_t *keys = codes_of(most * k), *queries[2];
+  enum { k = 96, most = 112, panel = MLA_CPU_TILE_BLOCK * LANES, all = 8 };
+  uint16_t *keys = codes_of(most * k), *queries = codes_of(all * LANES * k);
   mla_cpu_tile_rows tiles[most / 16];
-  float *wide[2], *scores[2];
+  float *wide = panel_of(all * LANES * k), *scores = panel_of(all * panel);
   float line[LANES * k];
+  uint16_t code[LANES * k];
   const uint16_t *rows[LANES];
   fill_codes(keys, most * k, "keys");
   rows_of(tiles, keys, k, most);
-  for (int i = 0; i < 2; i++) {
-    uint16_t code[LANES * k];
-    queries[i] = codes_of(LANES * k);
-    wide[i] = panel_of(LANES * k);
-    scores[i] = panel_of(most * LANES);
-    fill_codes(code, LANES * k, i ? "second" : "first");
-    for (int x = 0; x < LANES; x++) rows[x] = code + x * k;
-    t->tile_queries(queries[i], rows, k);
+  for (int x = 0; x < LANES; x++) rows[x] = code + x * k;
+  for (int p = 0; p < all; p++) {
+    fill_codes(code, LANES * k, p % 2 ? "odd" : "even");
+    code[p] = 0x4000u + (uint16_t)p; /* no two panels alike */
+    t->tile_queries(queries + p * LANES * k, rows, k);
     t->load[MLA_CPU_BF16](line, code, LANES * k);
-    t->pack(wide[i], line, k, k, 1.0f);
+    t->pack(wide + p * LANES * k, line, k, k, 1.0f);
   }
   t->tile_begin();
-  for (int panels = 1; panels <= 2; panels++)
-    for (int m = 16; m <= most; m += 16) {
-      for (int i = 0; i < 2; i++)
-        for (int x = 0; x < most * LANES; x++) scores[i][x] = 7.0f;
-      t->tile_scores(m, k, tiles, panels, (const uint16_t *const *)queries,
-                     scores);
-      for (int i = 0; i < panels; i++)
-        check_sums(scores[i], keys, k, m, k, wide[i], 0);
-      for (int x = m * LANES; x < most * LANES; x++)
-        REQUIRE(scores[0][x] == 7.0f, "written beyond %d keys", m);
+  for (int turn = 0; turn < 2 * all * most / 16; turn++) {
+    int panels = 1 + turn / 2 % all, m = 16 + turn / 2 / all * 16;
+    int64_t n16[all];
+    for (int p = 0; p < panels; p++) {
+      n16[p] = m - turn % 2 * 16 * (panels - 1 - p);
+      if (n16[p] < 0) n16[p] = 0;
     }
-  t->tile_end();
-  for (int i = 0; i < 2; i++) {
-    free(queries[i]);
-    free(wide[i]);
-    free(scores[i]);
+    for (int x = 0; x < all * panel; x++) scores[x] = 7.0f;
+    t->tile_scores(k, tiles, panels, n16, queries, scores);
+    for (int p = 0; p < panels; p++)
+      check_sums(scores + p * panel, keys, k, n16[p], k, wide + p * LANES * k,
+                 0);
+    for (int p = 0; p < all; p++)
+      for (int x = p < panels ? m * LANES : 0; x < panel; x++)
+        REQUIRE(scores[p * panel + x] == 7.0f, "written beyond panel %d", p);
   }
+  t->tile_end();
+  free(queries);
+  free(wide);
+  free(scores);
   free(keys);
 }
 END_TEST
@@ -314,39 +316,31 @@ static void check_acc(const mla_cpu_table *t, const float *acc,
   }
 }
 
-/* Values x weights of one panel and of two, 32 columns and 64. */
+/* Values x weights, on top of what is there and not. */
 START_TEST(tiles_are_accumulated) {
   const mla_cpu_table *t = table_of(_i);
   if (!t || !t->tile_product) return;
-  enum { ld = 80, n = 96, next = n * 32 };
-  uint16_t *rows = codes_of(n * ld), *values = codes_of(2 * next);
-  uint16_t *weights[2] = {codes_of(n * LANES), codes_of(n * LANES)};
-  float *acc[2] = {panel_of(64 * LANES), panel_of(64 * LANES)};
+  enum { ld = 80, n = 96, size = 64 * LANES };
+  uint16_t *rows = codes_of(n * ld), *values = codes_of(n * 32);
+  uint16_t *weights = codes_of(n * LANES);
+  float *acc = panel_of(size);
   mla_cpu_tile_rows tiles[n / 16];
   fill_codes(rows, n * ld, "values");
-  fill_codes(weights[0], n * LANES, "first");
-  fill_codes(weights[1], n * LANES, "second");
+  fill_codes(weights, n * LANES, "weights");
   rows_of(tiles, rows, ld, n);
   t->tile_begin();
-  for (int turn = 0; turn < 8; turn++) {
-    int panels = 1 + turn % 2, columns = turn & 2 ? 64 : 32, add = turn / 4;
-    int keys = turn % 3 ? n : 32;
-    for (int i = 0; i < 2; i++)
-      for (int x = 0; x < 64 * LANES; x++) acc[i][x] = 3.0f;
-    t->tile_values(values, tiles, keys, 0);
-    t->tile_values(values + next, tiles, keys, 32);
-    t->tile_product(columns, keys, values, next, panels,
-                    (const uint16_t *const *)weights, add, acc);
-    for (int i = 0; i < panels; i++)
-      check_acc(t, acc[i], weights[i], rows, ld, keys, columns, add ? 3 : 0);
-    for (int x = columns * LANES; x < 64 * LANES; x++)
-      REQUIRE(acc[0][x] == 3.0f, "written beyond %d columns", columns);
+  for (int turn = 0; turn < 6; turn++) {
+    int add = turn % 2, keys = 32 * (1 + turn / 2);
+    for (int x = 0; x < size; x++) acc[x] = 3.0f;
+    t->tile_values(values, tiles, keys, 32);
+    t->tile_product(keys, values, weights, add, acc);
+    check_acc(t, acc, weights, rows + 32, ld, keys, 32, add ? 3 : 0);
+    for (int x = size / 2; x < size; x++)
+      REQUIRE(acc[x] == 3.0f, "written beyond 32 columns");
   }
   t->tile_end();
-  for (int i = 0; i < 2; i++) {
-    free(weights[i]);
-    free(acc[i]);
-  }
+  free(weights);
+  free(acc);
   free(rows);
   free(values);
 }

@@ -81,15 +81,18 @@ static void scores_of_four(int64_t k32, const uint16_t *keys, int64_t ld,
   store_sums(scores, c);
 }
 
-void mla_tile_scores_bf16_neon_bf16(int64_t n16, int64_t k32,
-                                    const mla_cpu_tile_rows *keys, int panels,
-                                    const uint16_t *const *queries,
-                                    float *const *scores) {
-  for (int64_t j = 0; j < n16; j += ROWS) {
+void mla_tile_scores_bf16_neon_bf16(int64_t k32, const mla_cpu_tile_rows *keys,
+                                    int panels, const int64_t *n16,
+                                    const uint16_t *queries, float *scores) {
+  int64_t most = 0;
+  for (int p = 0; p < panels; p++) most = n16[p] > most ? n16[p] : most;
+  for (int64_t j = 0; j < most; j += ROWS) {
     const mla_cpu_tile_rows *tile = &keys[j / 16];
     for (int p = 0; p < panels; p++)
-      scores_of_four(k32, tile->at + j % 16 * tile->ld, tile->ld, queries[p],
-                     scores[p] + j * LANES);
+      if (j < n16[p])
+        scores_of_four(k32, tile->at + j % 16 * tile->ld, tile->ld,
+                       queries + p * k32 * LANES,
+                       scores + (p * MLA_CPU_TILE_BLOCK + j) * LANES);
   }
 }
 
@@ -110,15 +113,10 @@ static void product_of_four(int64_t n32, const uint16_t *weights,
   store_sums(acc, c);
 }
 
-void mla_tile_product_bf16_neon_bf16(int64_t columns, int64_t n32,
-                                     const uint16_t *values, int64_t next,
-                                     int panels, const uint16_t *const *weights,
-                                     int add, float *const *acc) {
-  for (int64_t c = 0; c < columns; c += 16) {
-    const uint16_t *v = values + c / 32 * next + c % 32 / 16 * TILE;
-    for (int p = 0; p < panels; p++)
-      for (int lane = 0; lane < LANES; lane += ROWS)
-        product_of_four(n32, weights[p] + lane * DEPTH, v, add,
-                        acc[p] + (c + lane) * 16);
-  }
+void mla_tile_product_bf16_neon_bf16(int64_t n32, const uint16_t *values,
+                                     const uint16_t *weights, int add,
+                                     float *acc) {
+  for (int half = 0; half < 2; half++, values += TILE)
+    for (int lane = 0; lane < LANES; lane += ROWS, acc += 16 * ROWS)
+      product_of_four(n32, weights + lane * DEPTH, values, add, acc);
 }

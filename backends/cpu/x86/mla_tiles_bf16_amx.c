@@ -1,7 +1,12 @@
 /*
- * Products of bf16 tiles with AMX. Four of the eight tile registers hold sums,
- * so that each waits for the unit, not for the one before it. Sums are f32; the
- * unit reads and writes subnormals as zero.
+ * Products of bf16 tiles with AMX. Sums are f32; the unit reads and writes
+ * subnormals as zero.
+ *
+ * Five of the eight tile registers are in use, not more: two threads of a core
+ * share what registers are renamed to, and with all eight in use a load waits
+ * for the products that still read what it replaces. Two or three sums, one
+ * register for rows and one for pairs are twice as fast there as two by two
+ * with four sums, and no slower on a core of one's own.
  */
 #ifndef MLA_AMX_EMULATED /* tests bring the instructions in plain C */
 #include <immintrin.h>
@@ -17,6 +22,7 @@ mla_cpu_tile_product_fn mla_tile_product_bf16_amx;
 #define LANES MLA_CPU_LANES
 #define DEPTH MLA_CPU_TILE_DEPTH
 #define TILE (LANES * DEPTH) /* numbers of bf16; f32: half as many */
+#define PANEL (MLA_CPU_TILE_BLOCK * LANES) /* of scores */
 
 enum { row_bytes = 64 }; /* of every tile here: 16 f32 or 32 bf16 */
 
@@ -38,185 +44,130 @@ void mla_tile_end_bf16_amx(void) {
   _tile_release();
 }
 
-static inline void no_sums(void) {
+/* ----------------------------------------------------------------- scores */
+
+/* One panel, three tiles of keys. */
+static inline void three_tiles(int64_t steps, const mla_cpu_tile_rows *keys,
+                               const uint16_t *queries, float *c) {
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
-  _tile_zero(3);
-}
-
-/* Two tiles of rows a against two of pairs b, steps of 32. */
-static inline void two_by_two(int64_t steps, const uint16_t *a0, int64_t ld0,
-                              const uint16_t *a1, int64_t ld1, int64_t a_step,
-                              const uint16_t *b0, const uint16_t *b1,
-                              int64_t b_step) {
-  for (int64_t s = 0; s < steps; s++) {
-    _tile_loadd(4, a0, ld0 * 2);
-    _tile_loadd(6, b0, row_bytes);
-    _tile_loadd(7, b1, row_bytes);
-    _tile_loadd(5, a1, ld1 * 2);
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_dpbf16ps(1, 4, 7);
-    _tile_dpbf16ps(2, 5, 6);
-    _tile_dpbf16ps(3, 5, 7);
-    a0 += a_step;
-    a1 += a_step;
-    b0 += b_step;
-    b1 += b_step;
-  }
-}
-
-/* ----------------------------------------------------------------- scores */
-
-/* Two tiles of keys or one, two panels. */
-static inline void scores_of_two(int64_t steps, const mla_cpu_tile_rows *keys,
-                                 int both, const uint16_t *const *queries,
-                                 float *c0, float *c1) {
-  const mla_cpu_tile_rows *other = both ? keys + 1 : keys;
-  no_sums();
-  two_by_two(steps, keys->at, keys->ld, other->at, other->ld, DEPTH, queries[0],
-             queries[1], TILE);
-  _tile_stored(0, c0, row_bytes);
-  _tile_stored(1, c1, row_bytes);
-  if (!both) return;
-  _tile_stored(2, c0 + TILE / 2, row_bytes);
-  _tile_stored(3, c1 + TILE / 2, row_bytes);
-}
-
-/* Four tiles of keys, one panel. */
-static inline void scores_of_one(int64_t steps, const mla_cpu_tile_rows *keys,
-                                 const uint16_t *queries, float *c) {
-  no_sums();
-  for (int64_t s = 0; s < steps; s++, queries += TILE) {
-    _tile_loadd(6, queries, row_bytes);
-    _tile_loadd(4, keys[0].at + s * DEPTH, keys[0].ld * 2);
-    _tile_loadd(5, keys[1].at + s * DEPTH, keys[1].ld * 2);
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_loadd(7, keys[2].at + s * DEPTH, keys[2].ld * 2);
-    _tile_dpbf16ps(1, 5, 6);
-    _tile_loadd(4, keys[3].at + s * DEPTH, keys[3].ld * 2);
-    _tile_dpbf16ps(2, 7, 6);
-    _tile_dpbf16ps(3, 4, 6);
+  for (int64_t at = 0; at < steps * DEPTH; at += DEPTH, queries += TILE) {
+    _tile_loadd(4, queries, row_bytes);
+    _tile_loadd(3, keys[0].at + at, keys[0].ld * 2);
+    _tile_dpbf16ps(0, 3, 4);
+    _tile_loadd(3, keys[1].at + at, keys[1].ld * 2);
+    _tile_dpbf16ps(1, 3, 4);
+    _tile_loadd(3, keys[2].at + at, keys[2].ld * 2);
+    _tile_dpbf16ps(2, 3, 4);
   }
   _tile_stored(0, c, row_bytes);
   _tile_stored(1, c + TILE / 2, row_bytes);
   _tile_stored(2, c + TILE, row_bytes);
-  _tile_stored(3, c + TILE / 2 * 3, row_bytes);
 }
 
-static inline void scores_of_tile(int64_t steps, const mla_cpu_tile_rows *keys,
-                                  const uint16_t *queries, float *c) {
+/* One tile of keys, three panels. */
+static inline void three_panels(int64_t steps, const mla_cpu_tile_rows *keys,
+                                const uint16_t *queries, float *c) {
+  const uint16_t *second = queries + steps * TILE;
+  const uint16_t *third = second + steps * TILE;
   _tile_zero(0);
-  for (int64_t s = 0; s < steps; s++, queries += TILE) {
-    _tile_loadd(6, queries, row_bytes);
-    _tile_loadd(4, keys->at + s * DEPTH, keys->ld * 2);
-    _tile_dpbf16ps(0, 4, 6);
+  _tile_zero(1);
+  _tile_zero(2);
+  for (int64_t s = 0; s < steps; s++) {
+    _tile_loadd(3, keys->at + s * DEPTH, keys->ld * 2);
+    _tile_loadd(4, queries + s * TILE, row_bytes);
+    _tile_dpbf16ps(0, 3, 4);
+    _tile_loadd(4, second + s * TILE, row_bytes);
+    _tile_dpbf16ps(1, 3, 4);
+    _tile_loadd(4, third + s * TILE, row_bytes);
+    _tile_dpbf16ps(2, 3, 4);
+  }
+  _tile_stored(0, c, row_bytes);
+  _tile_stored(1, c + PANEL, row_bytes);
+  _tile_stored(2, c + 2 * PANEL, row_bytes);
+}
+
+static inline void two_panels(int64_t steps, const mla_cpu_tile_rows *keys,
+                              const uint16_t *queries, float *c) {
+  const uint16_t *second = queries + steps * TILE;
+  _tile_zero(0);
+  _tile_zero(1);
+  for (int64_t s = 0; s < steps; s++) {
+    _tile_loadd(3, keys->at + s * DEPTH, keys->ld * 2);
+    _tile_loadd(4, queries + s * TILE, row_bytes);
+    _tile_dpbf16ps(0, 3, 4);
+    _tile_loadd(4, second + s * TILE, row_bytes);
+    _tile_dpbf16ps(1, 3, 4);
+  }
+  _tile_stored(0, c, row_bytes);
+  _tile_stored(1, c + PANEL, row_bytes);
+}
+
+static inline void one_panel(int64_t steps, const mla_cpu_tile_rows *keys,
+                             const uint16_t *queries, float *c) {
+  _tile_zero(0);
+  for (int64_t s = 0; s < steps; s++) {
+    _tile_loadd(3, keys->at + s * DEPTH, keys->ld * 2);
+    _tile_loadd(4, queries + s * TILE, row_bytes);
+    _tile_dpbf16ps(0, 3, 4);
   }
   _tile_stored(0, c, row_bytes);
 }
 
-void mla_tile_scores_bf16_amx(int64_t n16, int64_t k32,
-                              const mla_cpu_tile_rows *keys, int panels,
-                              const uint16_t *const *queries,
-                              float *const *scores) {
-  int64_t steps = k32 / DEPTH, tiles = n16 / 16, t = 0;
-  if (panels == 2) {
-    for (; t < tiles; t += 2)
-      scores_of_two(steps, keys + t, t + 1 < tiles, queries,
-                    scores[0] + t * TILE / 2, scores[1] + t * TILE / 2);
-    return;
+/* One tile of keys, which stays in the nearest cache, and the panels that see
+   any of it. */
+static void panels_of_tile(int64_t steps, const mla_cpu_tile_rows *keys,
+                           int64_t first, int panels, const int64_t *n16,
+                           const uint16_t *queries, float *c) {
+  for (int p = 0; p < panels;) {
+    int left = panels - p, now = left == 3 || left > 4 ? 3 : left > 1 ? 2 : 1;
+    const uint16_t *q = queries + p * steps * TILE;
+    if (n16[p] <= first) {
+      p++;
+      continue;
+    }
+    if (now == 3)
+      three_panels(steps, keys, q, c + p * PANEL);
+    else if (now == 2)
+      two_panels(steps, keys, q, c + p * PANEL);
+    else
+      one_panel(steps, keys, q, c + p * PANEL);
+    p += now;
   }
-  for (; t + 4 <= tiles; t += 4)
-    scores_of_one(steps, keys + t, queries[0], scores[0] + t * TILE / 2);
-  for (; t < tiles; t++)
-    scores_of_tile(steps, keys + t, queries[0], scores[0] + t * TILE / 2);
+}
+
+void mla_tile_scores_bf16_amx(int64_t k32, const mla_cpu_tile_rows *keys,
+                              int panels, const int64_t *n16,
+                              const uint16_t *queries, float *scores) {
+  int64_t steps = k32 / DEPTH, most = 0, t = 0;
+  for (int p = 0; p < panels; p++) most = n16[p] > most ? n16[p] : most;
+  for (; panels == 1 && t + 3 <= most / 16; t += 3)
+    three_tiles(steps, keys + t, queries, scores + t * TILE / 2);
+  for (; t < most / 16; t++)
+    panels_of_tile(steps, keys + t, t * 16, panels, n16, queries,
+                   scores + t * TILE / 2);
 }
 
 /* ---------------------------------------------------------------- product */
 
-/* Two panels, 32 columns. */
-static inline void product_of_two(int64_t steps, const uint16_t *values,
-                                  const uint16_t *const *weights, int add,
-                                  float *c0, float *c1) {
+void mla_tile_product_bf16_amx(int64_t n32, const uint16_t *values,
+                               const uint16_t *weights, int add, float *acc) {
   if (add) {
-    _tile_loadd(0, c0, row_bytes);
-    _tile_loadd(1, c0 + TILE / 2, row_bytes);
-    _tile_loadd(2, c1, row_bytes);
-    _tile_loadd(3, c1 + TILE / 2, row_bytes);
+    _tile_loadd(0, acc, row_bytes);
+    _tile_loadd(1, acc + TILE / 2, row_bytes);
   } else {
-    no_sums();
+    _tile_zero(0);
+    _tile_zero(1);
   }
-  two_by_two(steps, weights[0], DEPTH, weights[1], DEPTH, TILE, values,
-             values + TILE, 2 * TILE);
-  _tile_stored(0, c0, row_bytes);
-  _tile_stored(1, c0 + TILE / 2, row_bytes);
-  _tile_stored(2, c1, row_bytes);
-  _tile_stored(3, c1 + TILE / 2, row_bytes);
-}
-
-/* One panel, 64 columns. */
-static inline void product_of_one(int64_t steps, const uint16_t *values,
-                                  int64_t next, const uint16_t *weights,
-                                  int add, float *c) {
-  if (add) {
-    _tile_loadd(0, c, row_bytes);
-    _tile_loadd(1, c + TILE / 2, row_bytes);
-    _tile_loadd(2, c + TILE, row_bytes);
-    _tile_loadd(3, c + TILE / 2 * 3, row_bytes);
-  } else {
-    no_sums();
+  for (int64_t j = 0; j < n32;
+       j += DEPTH, weights += TILE, values += 2 * TILE) {
+    _tile_loadd(3, weights, row_bytes);
+    _tile_loadd(4, values, row_bytes);
+    _tile_dpbf16ps(0, 3, 4);
+    _tile_loadd(4, values + TILE, row_bytes);
+    _tile_dpbf16ps(1, 3, 4);
   }
-  for (int64_t s = 0; s < steps; s++) {
-    const uint16_t *v = values + s * 2 * TILE;
-    _tile_loadd(4, weights + s * TILE, row_bytes);
-    _tile_loadd(5, v, row_bytes);
-    _tile_loadd(6, v + TILE, row_bytes);
-    _tile_dpbf16ps(0, 4, 5);
-    _tile_loadd(7, v + next, row_bytes);
-    _tile_dpbf16ps(1, 4, 6);
-    _tile_loadd(5, v + next + TILE, row_bytes);
-    _tile_dpbf16ps(2, 4, 7);
-    _tile_dpbf16ps(3, 4, 5);
-  }
-  _tile_stored(0, c, row_bytes);
-  _tile_stored(1, c + TILE / 2, row_bytes);
-  _tile_stored(2, c + TILE, row_bytes);
-  _tile_stored(3, c + TILE / 2 * 3, row_bytes);
-}
-
-/* One panel, 32 columns. */
-static inline void product_of_half(int64_t steps, const uint16_t *values,
-                                   const uint16_t *weights, int add, float *c) {
-  no_sums();
-  if (add) {
-    _tile_loadd(0, c, row_bytes);
-    _tile_loadd(1, c + TILE / 2, row_bytes);
-  }
-  for (int64_t s = 0; s < steps; s++, values += 2 * TILE) {
-    _tile_loadd(4, weights + s * TILE, row_bytes);
-    _tile_loadd(5, values, row_bytes);
-    _tile_loadd(6, values + TILE, row_bytes);
-    _tile_dpbf16ps(0, 4, 5);
-    _tile_dpbf16ps(1, 4, 6);
-  }
-  _tile_stored(0, c, row_bytes);
-  _tile_stored(1, c + TILE / 2, row_bytes);
-}
-
-void mla_tile_product_bf16_amx(int64_t columns, int64_t n32,
-                               const uint16_t *values, int64_t next, int panels,
-                               const uint16_t *const *weights, int add,
-                               float *const *acc) {
-  int64_t steps = n32 / DEPTH;
-  if (panels == 1 && columns == 64) {
-    product_of_one(steps, values, next, weights[0], add, acc[0]);
-    return;
-  }
-  for (int64_t c = 0; c < columns; c += 32, values += next) {
-    float *c0 = acc[0] + c * LANES;
-    if (panels == 2)
-      product_of_two(steps, values, weights, add, c0, acc[1] + c * LANES);
-    else
-      product_of_half(steps, values, weights[0], add, c0);
-  }
+  _tile_stored(0, acc, row_bytes);
+  _tile_stored(1, acc + TILE / 2, row_bytes);
 }
