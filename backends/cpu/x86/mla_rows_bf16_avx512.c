@@ -1,0 +1,178 @@
+/*
+ * Few rows against keys of bf16 with AVX-512: as mla_rows_bf16_avx2.c, 32
+ * columns at a time. Sixteen sums are in registers, whatever the number of
+ * rows: of one row with sixteen keys, of two with eight, of four with four.
+ */
+#include <immintrin.h>
+
+#include "cpu_kernels.h"
+#include "half.h"
+#include "transpose_avx512.h"
+
+mla_cpu_dots_fn mla_dots_bf16_avx512;
+mla_cpu_mix_fn mla_mix_bf16_avx512;
+
+/* Sums are in registers only where the number of rows is known: gcc thinks
+   these too long to be copied for each. */
+#define INLINE static inline __attribute__((always_inline))
+
+enum { sums = 16 };
+
+/* Even columns and odd ones of 32, or of 16 and zeros. */
+typedef struct split {
+  __m512 even, odd;
+} split;
+
+static inline split columns(const void *row, int64_t i, int whole) {
+  const uint16_t *at = (const uint16_t *)row + i;
+  __m512i x =
+      whole ? _mm512_loadu_si512(at) : _mm512_maskz_loadu_epi16(0xFFFF, at);
+  __m512i odd = _mm512_and_si512(x, _mm512_set1_epi32((int)0xFFFF0000u));
+  split s = {_mm512_castsi512_ps(_mm512_slli_epi32(x, 16)),
+             _mm512_castsi512_ps(odd)};
+  return s;
+}
+
+/* From the order of cpu_kernels.h, even and odd by sixteen; and back. */
+static inline split taken(const float *from, int whole) {
+  __m512 a = _mm512_loadu_ps(from);
+  __m512 b = _mm512_maskz_loadu_ps(whole ? 0xFFFF : 0, from + 16);
+  split s = {_mm512_shuffle_f32x4(a, b, 0x44),
+             _mm512_shuffle_f32x4(a, b, 0xEE)};
+  return s;
+}
+
+static inline void add_up(split s, __m512 beta, int whole, float *to) {
+  __m512 a = _mm512_shuffle_f32x4(s.even, s.odd, 0x44);
+  __m512 b = _mm512_shuffle_f32x4(s.even, s.odd, 0xEE);
+  _mm512_storeu_ps(to, _mm512_fmadd_ps(beta, _mm512_loadu_ps(to), a));
+  if (whole)
+    _mm512_storeu_ps(to + 16,
+                     _mm512_fmadd_ps(beta, _mm512_loadu_ps(to + 16), b));
+}
+
+static inline float one(const void *row, int64_t i) {
+  return mla_bf16_to_f32(((const uint16_t *)row)[i]);
+}
+
+/* ------------------------------------------------------------------ scores */
+
+INLINE void dots_step(int64_t c, int whole, const void *const *key,
+                      const float *const *q, int rows, __m512 s[sums]) {
+  int keys = sums / rows;
+  split x[4];
+  for (int i = 0; i < rows; i++) x[i] = taken(q[i] + c, whole);
+  for (int j = 0; j < keys; j++) {
+    split y = columns(key[j], c, whole);
+    for (int i = 0; i < rows; i++) {
+      __m512 *to = &s[i * keys + j];
+      *to = _mm512_fmadd_ps(y.even, x[i].even, *to);
+      *to = _mm512_fmadd_ps(y.odd, x[i].odd, *to);
+    }
+  }
+}
+
+/* sum[i * keys + j]: row i of q times key j. */
+INLINE void dots_some(int64_t k, const void *const *key, const float *const *q,
+                      int rows, float *sum) {
+  int keys = sums / rows;
+  int64_t c = 0;
+  __m512 s[sums];
+  for (int i = 0; i < sums; i++) s[i] = _mm512_setzero_ps();
+  for (; c + 32 <= k; c += 32) dots_step(c, 1, key, q, rows, s);
+  if (c + 16 <= k) dots_step(c, 0, key, q, rows, s);
+  c = k / 16 * 16;
+  __m512 t[sums]; /* else all of s would live in memory */
+  for (int i = 0; i < sums; i++) t[i] = s[i];
+  mla_transpose_avx512(t);
+  for (int step = 1; step < sums; step *= 2)
+    for (int i = 0; i < sums; i += 2 * step)
+      t[i] = _mm512_add_ps(t[i], t[i + step]);
+  _mm512_storeu_ps(sum, t[0]);
+  for (; c < k; c++)
+    for (int i = 0; i < sums; i++)
+      sum[i] += one(key[i % keys], c) * q[i / keys][c];
+}
+
+INLINE void dots_rows(int64_t n, int64_t k, const void *const *key,
+                      const float *const *q, float *const *scores, int rows) {
+  int keys = sums / rows;
+  float sum[sums];
+  for (int64_t j = 0; j < n; j += keys) {
+    const void *here[sums];
+    for (int x = 0; x < keys; x++) here[x] = key[j + x < n ? j + x : n - 1];
+    dots_some(k, here, q, rows, sum);
+    for (int i = 0; i < rows; i++)
+      for (int x = 0; x < keys && j + x < n; x++)
+        scores[i][j + x] = sum[i * keys + x];
+  }
+}
+
+void mla_dots_bf16_avx512(int64_t n, int64_t k, const void *const *keys,
+                          int rows, const float *const *q,
+                          float *const *scores) {
+  if (rows == 4)
+    dots_rows(n, k, keys, q, scores, 4);
+  else if (rows == 2)
+    dots_rows(n, k, keys, q, scores, 2);
+  else
+    dots_rows(n, k, keys, q, scores, 1);
+}
+
+/* ------------------------------------------------------------------ values */
+
+/* 32 * groups columns from c on, or 16, of `rows` rows; rows * groups is 8 or
+   less. */
+INLINE void mix_some(int64_t n, const void *const *value, int64_t c, int groups,
+                     int whole, const float *const *w, const float *beta,
+                     float *const *acc, int rows) {
+  split s[8];
+  for (int i = 0; i < groups * rows; i++)
+    s[i].even = s[i].odd = _mm512_setzero_ps();
+  for (int64_t j = 0; j < n; j++)
+    for (int g = 0; g < groups; g++) {
+      split x = columns(value[j], c + 32 * g, whole);
+      for (int i = 0; i < rows; i++) {
+        __m512 p = _mm512_set1_ps(w[i][j]);
+        split *to = &s[i * groups + g];
+        to->even = _mm512_fmadd_ps(p, x.even, to->even);
+        to->odd = _mm512_fmadd_ps(p, x.odd, to->odd);
+      }
+    }
+  for (int i = 0; i < rows; i++)
+    for (int g = 0; g < groups; g++)
+      add_up(s[i * groups + g], _mm512_set1_ps(beta[i]), whole,
+             acc[i] + c + 32 * g);
+}
+
+INLINE void mix_rows(int64_t c, int64_t end, int64_t n,
+                     const void *const *value, const float *const *w,
+                     const float *beta, float *const *acc, int rows) {
+  int groups = rows == 4 ? 2 : 4;
+  for (; c + 32 * groups <= end; c += 32 * groups)
+    mix_some(n, value, c, groups, 1, w, beta, acc, rows);
+  for (; c + 32 <= end; c += 32)
+    mix_some(n, value, c, 1, 1, w, beta, acc, rows);
+  if (c + 16 <= end) {
+    mix_some(n, value, c, 1, 0, w, beta, acc, rows);
+    c += 16;
+  }
+  for (; c < end; c++)
+    for (int i = 0; i < rows; i++) {
+      float s = 0.0f;
+      for (int64_t j = 0; j < n; j++) s += w[i][j] * one(value[j], c);
+      acc[i][c] = beta[i] * acc[i][c] + s;
+    }
+}
+
+void mla_mix_bf16_avx512(int64_t first, int64_t end, int64_t n,
+                         const void *const *values, int rows,
+                         const float *const *weights, const float *beta,
+                         float *const *acc) {
+  if (rows == 4)
+    mix_rows(first, end, n, values, weights, beta, acc, 4);
+  else if (rows == 2)
+    mix_rows(first, end, n, values, weights, beta, acc, 2);
+  else
+    mix_rows(first, end, n, values, weights, beta, acc, 1);
+}
