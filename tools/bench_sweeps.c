@@ -49,6 +49,16 @@ static const char *const lengths[] = {
     "decode:bf16:b1,h128,q1,page64,len=131072",
     NULL};
 
+/* Pairs of as many keys, in 32 requests of four lengths and in 8 of one: how
+   much later the last thread ends. */
+#define RAGGED(head)                                              \
+  "decode:bf16:b32," head                                         \
+  ",q1,page64,len=1+17+100+5000+1+17+100"                         \
+  "+5000+1+17+100+5000+1+17+100+5000+1+17+100+5000+1+17+100+5000" \
+  "+1+17+100+5000+1+17+100+5000",                                 \
+      "decode:bf16:b8," head ",q1,page64,len=5118"
+static const char *const ragged[] = {RAGGED("h16"), RAGGED("h128"), NULL};
+
 static const char *const prefill[] = {"prefill:bf16:b1,h16,q=1024,page64",
                                       "prefill:bf16:b1,h16,q=4096,page64",
                                       "prefill:bf16:b1,h128,q=1024,page64",
@@ -108,6 +118,7 @@ static const bench_sweep sweeps[] = {
     {"decode", "one request, few heads to many", decode},
     {"batches", "heads x queries x batch x length, dense bf16", batches},
     {"lengths", "128 heads, 1k to 128k keys", lengths},
+    {"ragged", "lengths 1, 17, 100, 5000, eight of each, and one", ragged},
     {"prefill", "causal, keys 192 wide, values 128", prefill},
     {"sparse", "2048 listed entries a row", sparse},
     {"formats", "every kind of cache", formats},
