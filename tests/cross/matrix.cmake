@@ -43,7 +43,8 @@ set(again "^(cli_|crosscheck_|package_|oracle_error|report_|python_)")
 set(emulated "^(test_(composed|cpu_[^kt]|budget|dmath_mpfr|explain|")
 string(APPEND emulated
   "judge_generate|truth$)|judge_.*_smoke|judge_cpu_int8|template_)")
-set(sanitized "^(crosscheck_|oracle_error|test_explain|")
+# Under sanitizers decode stands for prefill on emulated AVX-512.
+set(sanitized "^(crosscheck_|oracle_error|test_(explain|cpu_prefill_avx512)|")
 string(APPEND sanitized "cli_(diff_faults|golden|verdicts))")
 mla_matrix_test(tree_clang14 tree.cmake -DPRESET=clang14 "-DSKIP=${again}")
 mla_matrix_test(tree_clang19 tree.cmake -DPRESET=clang19 "-DSKIP=${again}")
