@@ -40,7 +40,7 @@ endforeach()
 # cli_failures, cli_diff and cli_files. An emulated machine's compositions are
 # in its digest; products of int8 codes are kernels of x86.
 set(again "^(cli_|crosscheck_|package_|oracle_error|report_|python_)")
-set(emulated "^(test_(composed|cpu_[^kt]|budget|dmath_mpfr|explain|")
+set(emulated "^(test_(composed|cpu_[^kqt]|budget|dmath_mpfr|explain|")
 string(APPEND emulated
   "judge_generate|truth$)|judge_.*_smoke|judge_cpu_int8|template_)")
 # Under sanitizers decode stands for prefill on emulated AVX-512.
