@@ -60,11 +60,11 @@ static inline void mla_cpu_softcap(int64_t n, float *s, float cap) {
     s[i] = cap * mla_cpu_tanhf(s[i] / cap);
 }
 
-static inline void mla_cpu_fold(int64_t n, float *m, float *l, float *acc,
-                                const float *m2, const float *l2,
-                                const float *acc2) {
+/* m and l of two parts become those of both; a, b: what the accumulators of
+   each must be multiplied by. */
+static inline void mla_cpu_join(float *m, float *l, const float *m2,
+                                const float *l2, float *a, float *b) {
   const float nothing = mla_f32_of_bits(0xFF800000u);
-  float a[LANES], b[LANES];
   for (int x = 0; x < LANES; x++) {
     float top = m2[x] > m[x] ? m2[x] : m[x];
     float shift = top == nothing ? 0.0f : top;
@@ -73,6 +73,13 @@ static inline void mla_cpu_fold(int64_t n, float *m, float *l, float *acc,
     l[x] = a[x] * l[x] + b[x] * l2[x];
     m[x] = top;
   }
+}
+
+static inline void mla_cpu_fold(int64_t n, float *m, float *l, float *acc,
+                                const float *m2, const float *l2,
+                                const float *acc2) {
+  float a[LANES], b[LANES];
+  mla_cpu_join(m, l, m2, l2, a, b);
   for (int64_t i = 0; i < n; i++)
     for (int x = 0; x < LANES; x++) {
       int64_t at = i * LANES + x;

@@ -56,15 +56,7 @@ void mla_tile_softmax_bf16_portable(int64_t n, const float *s, float scale,
 
 void mla_tile_join_f32_portable(float *m, float *l, const float *m2,
                                 const float *l2, float *a, float *b) {
-  const float nothing = mla_f32_of_bits(0xFF800000u);
-  for (int x = 0; x < LANES; x++) {
-    float top = m2[x] > m[x] ? m2[x] : m[x];
-    float shift = top == nothing ? 0.0f : top;
-    a[x] = mla_cpu_expf(m[x] - shift);
-    b[x] = mla_cpu_expf(m2[x] - shift);
-    l[x] = a[x] * l[x] + b[x] * l2[x];
-    m[x] = top;
-  }
+  mla_cpu_join(m, l, m2, l2, a, b);
 }
 
 void mla_tile_blend_f32_portable(int64_t tiles, int64_t parts,
