@@ -14,6 +14,18 @@ static inline int64_t mla_gpu_splits(const mla_problem *p,
   return n < 1 ? 1 : n;
 }
 
+/* Whose tokens and pages these are: attention's arguments, or the index's. */
+template <class Args>
+static inline void mla_gpu_requests(const mla_gpu_call *c, Args *a) {
+  a->table = (const int32_t *)mla_gpu_data(c, MLA_T_BLOCK_TABLE);
+  a->table_row = mla_gpu_stride(c, MLA_T_BLOCK_TABLE, 0);
+  a->seq_lens = (const int32_t *)mla_gpu_data(c, MLA_T_SEQ_LENS);
+  a->seq_lens_step = mla_gpu_stride(c, MLA_T_SEQ_LENS, 0);
+  a->start = (const int32_t *)mla_gpu_data(c, MLA_T_QUERY_START_LOC);
+  a->start_step = mla_gpu_stride(c, MLA_T_QUERY_START_LOC, 0);
+  a->requests = (int)mla_arg(c->args, MLA_T_SEQ_LENS)->shape[0];
+}
+
 /* What decode and prefill have in common. */
 static inline mla_attend_args mla_gpu_attend_args(const mla_gpu_call *c) {
   mla_attend_args a = {};
@@ -23,13 +35,7 @@ static inline mla_attend_args mla_gpu_attend_args(const mla_gpu_call *c) {
   a.compute = p->q_dtype;
   a.k_block = mla_gpu_stride(c, MLA_T_CACHE, 0);
   a.k_row = mla_gpu_stride(c, MLA_T_CACHE, 1);
-  a.table = (const int32_t *)mla_gpu_data(c, MLA_T_BLOCK_TABLE);
-  a.table_row = mla_gpu_stride(c, MLA_T_BLOCK_TABLE, 0);
-  a.seq_lens = (const int32_t *)mla_gpu_data(c, MLA_T_SEQ_LENS);
-  a.seq_lens_step = mla_gpu_stride(c, MLA_T_SEQ_LENS, 0);
-  a.start = (const int32_t *)mla_gpu_data(c, MLA_T_QUERY_START_LOC);
-  a.start_step = mla_gpu_stride(c, MLA_T_QUERY_START_LOC, 0);
-  a.requests = (int)mla_arg(c->args, MLA_T_SEQ_LENS)->shape[0];
+  mla_gpu_requests(c, &a);
   a.heads = p->num_heads;
   a.kv_heads = mla_problem_kv_heads(p);
   a.block_size = p->block_size > 0 ? p->block_size : 1;

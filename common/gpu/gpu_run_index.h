@@ -42,13 +42,7 @@ static inline mla_index_args mla_gpu_index_args(const mla_gpu_call *c) {
   a.block = cache->stride[0];
   a.row = cache->stride[1];
   a.entry = mla_gpu_entry(c, MLA_T_CACHE);
-  a.table = (const int32_t *)mla_gpu_data(c, MLA_T_BLOCK_TABLE);
-  a.table_row = mla_gpu_stride(c, MLA_T_BLOCK_TABLE, 0);
-  a.seq_lens = (const int32_t *)mla_gpu_data(c, MLA_T_SEQ_LENS);
-  a.seq_lens_step = mla_gpu_stride(c, MLA_T_SEQ_LENS, 0);
-  a.start = (const int32_t *)mla_gpu_data(c, MLA_T_QUERY_START_LOC);
-  a.start_step = mla_gpu_stride(c, MLA_T_QUERY_START_LOC, 0);
-  a.requests = (int)mla_arg(c->args, MLA_T_SEQ_LENS)->shape[0];
+  mla_gpu_requests(c, &a);
   a.heads = c->p->num_heads;
   a.width = mla_problem_head_dim(c->p);
   a.logits = logits ? (float *)logits->data : (float *)c->workspace;
