@@ -35,10 +35,11 @@ static const char help[] =
     "  --html FILE        also write a page with the roofline\n"
     "\n"
     "Each case is judged before it is measured, on a sample of rows: a wrong\n"
-    "answer gets no time. The peaks are measured in the same run. A call's\n"
-    "GFLOP are those of a plain implementation, its GB what it must move at\n"
-    "least. The share is of whichever limit is nearer. On the host with one\n"
-    "thread (--options threads=1) processor time counts.\n"
+    "answer gets no time. The peaks are measured in the same run, the\n"
+    "host's with the widest vectors that its level has. A call's GFLOP are\n"
+    "those of a plain implementation, its GB what it must move at least. The\n"
+    "share is of whichever limit is nearer. On the host with one thread\n"
+    "(--options threads=1) processor time counts.\n"
     "\n"
     "exit codes: 0 all measured that is supported, 1 a wrong answer, 2 usage,\n"
     "3 environment, 77 nothing was supported\n";
@@ -136,11 +137,25 @@ static int list_cases(bench_options *o, case_list *l) {
 
 /* ------------------------------------------------------------ the machine */
 
+/* What an option of the backend was set to last, in `value`; NULL: nothing. */
+static const char *option_of(const char *options, const char *key,
+                             char value[32]) {
+  const char *found = NULL;
+  size_t n = strlen(key);
+  for (const char *at = options; at; at = strchr(at, ';')) {
+    at += *at == ';';
+    if (strncmp(at, key, n) != 0 || at[n] != '=') continue;
+    snprintf(value, 32, "%.*s", (int)strcspn(at + n + 1, ";"), at + n + 1);
+    found = value;
+  }
+  return found;
+}
+
 static int threads_of(const char *options) {
-  static const char key[] = "threads=";
-  const char *at = options ? strstr(options, key) : NULL;
-  int named = at ? atoi(at + sizeof key - 1) : 0;
-  return named > 0 ? named : peak_threads();
+  char value[32];
+  const char *named = option_of(options, "threads", value);
+  int threads = named ? atoi(named) : 0;
+  return threads > 0 ? threads : peak_threads();
 }
 
 static void look(const bench_options *o, const bench_how *how, int on_device,
@@ -157,8 +172,10 @@ static void look(const bench_options *o, const bench_how *how, int on_device,
     peaks_of_device(o->target.device, how, &run->peak);
     return;
   }
+  char level[32];
   run->threads = how->threads;
-  peaks_of_host(run->threads, &run->peak);
+  peaks_of_host(run->threads, option_of(o->target.options, "isa", level),
+                &run->peak);
 }
 
 static int exit_code(const bench_run *run) {

@@ -19,10 +19,11 @@ typedef struct peaks {
 double seconds_now(int threads);
 
 /*
- * The host's: independent f32 multiply-adds by the widest vectors there are,
- * and a sum over 512 MiB; 0 threads: as many as there are.
+ * The host's: independent f32 multiply-adds by the widest vectors there are and
+ * that `level` of the cpu backend has (NULL: any), and a sum over 512 MiB; 0
+ * threads: as many as there are.
  */
-void peaks_of_host(int threads, peaks *p);
+void peaks_of_host(int threads, const char *level, peaks *p);
 /* Threads that work when none are named. */
 int peak_threads(void);
 

@@ -84,13 +84,19 @@ typedef struct chain_kind {
   int lanes; /* sums in all chains */
 } chain_kind;
 
-static chain_kind widest(void) {
+/* What a level is not above, so that its peak is not another's. */
+static chain_kind widest(const char *level) {
   chain_kind kind = {"plain C", plain_chains, CHAINS * PLAIN};
 #ifdef HAS_X86
+  int plain = level && strcmp(level, "portable") == 0;
+  int avx2 = level && strcmp(level, "avx2") == 0;
+  if (plain) return kind;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     kind = (chain_kind){"AVX2", avx2_chains, AVX2_CHAINS * 8};
-  if (__builtin_cpu_supports("avx512f"))
+  if (__builtin_cpu_supports("avx512f") && !avx2)
     kind = (chain_kind){"AVX-512", avx512_chains, CHAINS * 16};
+#else
+  (void)level;
 #endif
   return kind;
 }
@@ -158,8 +164,8 @@ static double reads(int threads) {
   return best;
 }
 
-void peaks_of_host(int threads, peaks *p) {
-  chain_kind kind = widest();
+void peaks_of_host(int threads, const char *level, peaks *p) {
+  chain_kind kind = widest(level);
   memset(p, 0, sizeof *p);
   if (threads < 1) threads = peak_threads();
   p->flops = multiply_adds(&kind, threads);

@@ -34,6 +34,14 @@ fi
 expect 0 bench --milliseconds 1 --case "$small" --json -
 head -c 1 "$work/out" | grep -q '{' || fail 'JSON alone was asked for'
 
+# the peak is that of the level, however it is named
+expect 0 bench --milliseconds 1 --case "$small" --cpu-mask portable \
+  --backend cpu
+has out 'multiply-adds, plain C, threads:'
+expect 0 bench --milliseconds 1 --case "$small" --backend cpu \
+  --options 'isa=portable;threads=1'
+has out 'multiply-adds, plain C, threads: 1'
+
 # pages in turn give the same answer
 expect 0 bench --milliseconds 1 --rotate 1 --case "$small" \
   'decode:f16:b2,h4,q1,page16,len=200' \
