@@ -26,10 +26,11 @@ put(writer *w, const char *format, ...) {
   if (n > 0) w->used += (size_t)n;
 }
 
-/* The shortest decimal that reads back as the same number. */
+/* The shortest decimal that reads back as the same number; up to a million in
+   digits alone (%g drops zeros behind the point). */
 static void put_real(writer *w, double value) {
   char word[40];
-  for (int digits = 1; digits <= 17; digits++) {
+  for (int digits = 6; digits <= 17; digits++) {
     snprintf(word, sizeof word, "%.*g", digits, value);
     if (strtod(word, NULL) == value) break;
   }

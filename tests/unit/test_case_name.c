@@ -49,6 +49,10 @@ START_TEST(names_are_canonical) {
             "base2");
   canonical("decode:fp8_ds_mla:act=bf16",
             "decode:fp8_ds_mla:b1,h1,q1,page64,len=1");
+  canonical("decode:bf16:amp=1e2,scale=8e3",
+            "decode:bf16:b1,h1,q1,page64,len=1,scale=8000,amp=100");
+  canonical("decode:bf16:amp=1e6,scale=0.1000000001",
+            "decode:bf16:b1,h1,q1,page64,len=1,scale=0.1000000001,amp=1e+06");
   canonical("prefill:bf16:b2,ctx=0", "prefill:bf16:b2,h1,q1,ctx=0");
   canonical("kv_read:f32:start=0,out=bf16",
             "kv_read:f32:b1,page64,len=1,start=0,out=bf16");
