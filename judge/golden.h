@@ -30,10 +30,10 @@ void mla_golden_free(mla_golden *golden);
  */
 mla_status mla_golden_manifest(mla_golden *golden, const char *dir,
                                mla_error *err);
-/* INVALID_ARGUMENT with a sentence for the first file of DIR that differs, or
-   that lies in v1/ and should not. */
-mla_status mla_golden_compare(const mla_golden *golden, const char *dir,
-                              mla_error *err);
+/* How many files of DIR differ, or lie in v1/ and should not; differs() gets a
+   sentence for each. */
+int32_t mla_golden_compare(const mla_golden *golden, const char *dir,
+                           void (*differs)(const char *why));
 mla_status mla_golden_write(const mla_golden *golden, const char *dir,
                             mla_error *err);
 
