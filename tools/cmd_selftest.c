@@ -247,20 +247,15 @@ static int judge_all(selftest *s) {
 }
 
 static int run_selftest(selftest *s) {
-  char folder[4096];
-  const char *tmp = getenv("TMPDIR");
+  folder_lent lent;
   int own = s->o.keep == NULL;
-  snprintf(folder, sizeof folder, "%s/mlacheck-XXXXXX",
-           tmp && *tmp ? tmp : "/tmp");
-  if (own && !mkdtemp(folder)) {
-    fprintf(stderr, "mlacheck selftest: %s cannot be made\n", folder);
+  if (own ? !folder_lend("selftest", &lent)
+          : !folder_make("selftest", s->o.keep))
     return EXIT_ENVIRONMENT;
-  }
-  if (!own && !folder_make("selftest", s->o.keep)) return EXIT_ENVIRONMENT;
-  s->run.keep = own ? folder : s->o.keep;
+  s->run.keep = own ? lent.path : s->o.keep;
   s->run.patience = s->o.patience ? (double)s->o.patience : 1;
   int ok = judge_all(s);
-  if (own) folder_remove(folder);
+  if (own) folder_return(&lent);
   if (!ok) {
     fprintf(stderr, "mlacheck selftest: no memory\n");
     return EXIT_ENVIRONMENT;

@@ -121,5 +121,25 @@ expect 3 selftest --profile nobody
 expect 0 selftest --help
 [ -z "$(find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'mlacheck-*' -newer \
   "$work/first" 2>/dev/null)" ] || fail 'the self-test leaves a folder behind'
+# nor when it is ended amid its work, also by what cannot be caught
+mkdir "$work/tmp"
+for signal in HUP TERM KILL; do
+  TMPDIR=$work/tmp "$mlacheck" selftest --jobs 1 >/dev/null 2>&1 &
+  tries=0
+  until ls "$work/tmp"/mlacheck-*/* >/dev/null 2>&1 || [ $tries = 300 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+  done
+  [ $tries -lt 300 ] || fail 'the self-test keeps no answer in TMPDIR'
+  kill -s $signal $!
+  wait $! 2>/dev/null
+  tries=0
+  until rmdir "$work/tmp" 2>/dev/null || [ $tries = 100 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+  done
+  [ ! -e "$work/tmp" ] || fail "SIG$signal leaves a folder behind"
+  mkdir -p "$work/tmp"
+done
 
 finish
