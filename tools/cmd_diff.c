@@ -117,7 +117,8 @@ static run_how how_of(const diff_run *d) {
                  !o->no_shrink && d->shrunk < MOST_SHRUNK,
                  o->repro,
                  NULL,
-                 0};
+                 0,
+                 NULL};
   return how;
 }
 

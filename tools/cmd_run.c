@@ -131,13 +131,14 @@ static mla_status fill_docket(mla_docket *d, run_options *o, mla_error *err) {
 
 /* ---------------------------------------------------------------- the run */
 
-static run_how how_of(const run_options *o, int text) {
+static run_how how_of(const run_options *o, int text, crew_member *first) {
   run_how how = {(int32_t)(o->no_fork ? 0 : o->jobs),
                  (double)o->timeout,
                  !o->no_shrink,
                  o->repro,
                  o->keep,
-                 text};
+                 text,
+                 first};
   return how;
 }
 
@@ -147,7 +148,8 @@ static int no_memory(run_state *run, size_t count) {
   return EXIT_ENVIRONMENT;
 }
 
-static int judge(const run_options *o, const mla_docket *docket) {
+static int judge(const run_options *o, const mla_docket *docket,
+                 crew_member *first) {
   char rerun[1024];
   int text = !reports_take_stdout(&o->reports);
   size_t count = (size_t)mla_docket_count(docket);
@@ -157,7 +159,7 @@ static int judge(const run_options *o, const mla_docket *docket) {
   run.record = calloc(count + 1, sizeof *run.record);
   if (!run.record) return no_memory(&run, count);
   if (text) report_text_begin(&run);
-  run_how how = how_of(o, text);
+  run_how how = how_of(o, text, first);
   if (!run_judge(&run, &how)) return no_memory(&run, count);
   if (text) report_text_end(&run);
   run_sums sums = run_sum(&run);
@@ -169,6 +171,8 @@ static int judge(const run_options *o, const mla_docket *docket) {
 int cmd_run(int argc, char **argv) {
   run_options o;
   mla_error err = mla_error_init();
+  crew_member first;
+  memset(&first, 0, sizeof first);
   if (!read_options(argc, argv, &o)) return EXIT_USAGE;
   if (o.help) return fputs(help, stdout), EXIT_SATISFIED;
   if (o.jobs < 1 || o.jobs > CREW_MOST)
@@ -184,10 +188,11 @@ int cmd_run(int argc, char **argv) {
   if (code == EXIT_SATISFIED && o.repro && !folder_make("run", o.repro))
     code = EXIT_ENVIRONMENT;
   if (code == EXIT_SATISFIED) code = reports_open("run", &o.reports);
-  run_how how = how_of(&o, 0);
+  run_how how = how_of(&o, 0, &first);
   if (code == EXIT_SATISFIED)
     code = run_judge_open("run", &o.target, docket, &how);
-  if (code == EXIT_SATISFIED) code = judge(&o, docket);
+  if (code == EXIT_SATISFIED) code = judge(&o, docket, &first);
+  crew_dismiss(&first);
   target_close(&o.target);
   reports_close(&o.reports);
   mla_docket_free(docket);

@@ -42,19 +42,19 @@ static crew crew_of(const target *t, const mla_docket *docket,
 int run_judge_open(const char *command, target *t, const mla_docket *docket,
                    const run_how *how) {
   mla_error err = mla_error_init();
-  crew_member first;
   if (how->jobs == 0) return target_open(command, t);
   int code = target_find(command, t);
   if (code != EXIT_SATISFIED) return code;
   crew of = crew_of(t, docket, how);
+  crew_member looked, *first = how->first ? how->first : &looked;
   crew_answer *hello = calloc(1, sizeof *hello);
   mla_status status = hello
-                          ? crew_open(&first, &of, hello, &err)
+                          ? crew_open(first, &of, hello, &err)
                           : mla_fail(&err, MLA_OUT_OF_MEMORY, "", "no memory");
   if (status == MLA_OK) {
     t->described = hello->described;
     t->info = hello->info;
-    crew_dismiss(&first);
+    if (!how->first) crew_dismiss(first);
   } else {
     fprintf(stderr, "mlacheck %s: %s\n", command, err.message);
   }
@@ -215,6 +215,14 @@ static void judge_here(run_state *run, const run_how *how) {
   }
 }
 
+/* Who looked at the device has it open, and judges on. */
+static void take_first(crew_run *c) {
+  if (!c->how->first || !c->how->first->w.pid) return;
+  c->member[0] = *c->how->first;
+  c->member[0].of = &c->of;
+  memset(c->how->first, 0, sizeof *c->how->first);
+}
+
 int run_judge(run_state *run, const run_how *how) {
   if (how->jobs == 0) {
     judge_here(run, how);
@@ -230,6 +238,7 @@ int run_judge(run_state *run, const run_how *how) {
     c->of = crew_of(run->target, run->docket, how);
     c->care = care_of(how);
     c->stands = stands;
+    take_first(c);
     judge_in_children(c, a);
   }
   free(c);

@@ -13,6 +13,9 @@ typedef struct run_how {
   int shrink;     /* failures */
   const char *repro, *keep;
   int text; /* print records as they stand */
+  /* Of run_judge_open's docket, for run_judge of the same: the child that
+     looked at the device. NULL: it ends when it has looked. */
+  crew_member *first;
 } run_how;
 
 /*

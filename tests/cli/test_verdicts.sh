@@ -118,6 +118,10 @@ done
 expect 2 run --backend ref --jobs 0
 expect 2 run --backend ref --jobs 33
 
+# ---- who looked at the device judges on: a run of one child opens it once
+wayward 0 open-says --only merge
+[ "$(grep -c opened "$work/err")" = 1 ] || fail 'the device is not opened once'
+
 # ---- nothing passes by absence
 wayward 1 nothing
 has out 'required ones UNSUPPORTED'
