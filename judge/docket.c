@@ -275,9 +275,40 @@ int mla_docket_matches(const char *id, const char *pattern) {
          (n && pattern[n - 1] == ':');
 }
 
-void mla_docket_keep_only(mla_docket *d, const char *const *patterns,
-                          int32_t count) {
+/* The operations that the docket has cases of, once each. */
+static void name_ops(const mla_docket *d, char *text, size_t size) {
+  size_t used = 0;
+  text[0] = '\0';
+  for (int32_t i = 0; i < d->count; i++) {
+    const char *id = d->item[i].id;
+    int known = 0;
+    for (int32_t k = 0; k < i && !known; k++)
+      known = strncmp(d->item[k].id, id, strcspn(id, ":") + 1) == 0;
+    if (known || used >= size) continue;
+    used += (size_t)snprintf(text + used, size - used, "%s%.*s",
+                             used ? " " : "", (int)strcspn(id, ":"), id);
+  }
+}
+
+static mla_status check_pattern(const mla_docket *d, const char *pattern,
+                                mla_error *err) {
+  char ops[150];
+  for (int32_t i = 0; i < d->count; i++)
+    if (mla_docket_matches(d->item[i].id, pattern)) return MLA_OK;
+  name_ops(d, ops, sizeof ops);
+  return mla_fail(err, MLA_INVALID_ARGUMENT, "only",
+                  "no case begins with \"%.40s\" as a whole word; there are: "
+                  "%s",
+                  pattern, ops);
+}
+
+mla_status mla_docket_keep_only(mla_docket *d, const char *const *patterns,
+                                int32_t count, mla_error *err) {
   int32_t kept = 0;
+  for (int32_t k = 0; k < count; k++) {
+    mla_status status = check_pattern(d, patterns[k], err);
+    if (status != MLA_OK) return status;
+  }
   for (int32_t i = 0; i < d->count; i++) {
     int wanted = count == 0;
     for (int32_t k = 0; k < count; k++)
@@ -285,6 +316,7 @@ void mla_docket_keep_only(mla_docket *d, const char *const *patterns,
     if (wanted) d->item[kept++] = d->item[i];
   }
   d->count = kept;
+  return MLA_OK;
 }
 
 /* ---------------------------------------------------------------- judging */

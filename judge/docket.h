@@ -51,9 +51,10 @@ mla_status mla_docket_add_case(mla_docket *docket, const char *id,
 mla_status mla_docket_add_path(mla_docket *docket, const char *path,
                                mla_error *err);
 /* Keeps items whose id begins with one of the patterns (to a ":" or its
-   end). */
-void mla_docket_keep_only(mla_docket *docket, const char *const *patterns,
-                          int32_t count);
+   end); without patterns all. INVALID_ARGUMENT: a pattern that no item begins
+   with, which would otherwise narrow a claim unseen. */
+mla_status mla_docket_keep_only(mla_docket *docket, const char *const *patterns,
+                                int32_t count, mla_error *err);
 /* Is that what this id does? */
 int mla_docket_matches(const char *id, const char *pattern);
 int32_t mla_docket_count(const mla_docket *docket);

@@ -96,7 +96,7 @@ static mla_status fill(mla_docket *docket, const cJSON *claim, mla_error *err) {
                      model_member(claim, "only")) if (cJSON_IsString(pattern) &&
                                                       count < MOST_VALUES)
       only[count++] = pattern->valuestring;
-  if (status == MLA_OK) mla_docket_keep_only(docket, only, count);
+  if (status == MLA_OK) status = mla_docket_keep_only(docket, only, count, err);
   return status;
 }
 
@@ -108,16 +108,24 @@ static int is_builtin(const char *name) {
 
 static mla_status compare(const mla_docket *docket, const cJSON *cases,
                           mla_error *err) {
-  int32_t i = 0, count = mla_docket_count(docket);
+  int32_t i = 0, count = mla_docket_count(docket), others = 0, judged = 0;
   const cJSON *record;
   if (count != cJSON_GetArraySize(cases))
     return mla_fail(err, MLA_INVALID_ARGUMENT, "cases",
                     "there are %d cases, and the profile has %d here",
                     cJSON_GetArraySize(cases), (int)count);
   cJSON_ArrayForEach(record, cases) {
-    mla_status status = check_case(mla_docket_at(docket, i++), record, err);
+    const mla_item *item = mla_docket_at(docket, i++);
+    mla_status status = check_case(item, record, err);
     if (status != MLA_OK) return status;
+    if (item->kind == MLA_ITEM_INVALID) continue;
+    others++;
+    judged += model_true(record, "required") ||
+              strcmp(model_text(record, "verdict"), "unsupported") != 0;
   }
+  if (others && !judged)
+    return mla_fail(err, MLA_INVALID_ARGUMENT, "cases",
+                    "no case was judged but refusals: that is no conformance");
   return MLA_OK;
 }
 

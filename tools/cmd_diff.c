@@ -150,6 +150,28 @@ static mla_status draw(diff_run *d, mla_docket *batch, int32_t count,
   return status;
 }
 
+/* An operation, or one and a format: anything else is never drawn. */
+static int can_be_drawn(const char *pattern) {
+  char word[64];
+  const char *format = pattern + strcspn(pattern, ":");
+  snprintf(word, sizeof word, "%.*s", (int)(format - pattern), pattern);
+  if (mla_op_from_name(word) == MLA_OP_NONE) return 0;
+  if (*format == '\0' || *++format == '\0') return 1;
+  snprintf(word, sizeof word, "%.*s", (int)strcspn(format, ":"), format);
+  return mla_format_from_name(word) != MLA_CACHE_NONE;
+}
+
+/* 0: it has said what is wrong. */
+static int check_only(const text_list *only) {
+  for (int32_t i = 0; i < only->count; i++) {
+    if (can_be_drawn(only->value[i])) continue;
+    usage_error("diff", "\"%s\" is no operation, nor one with a format",
+                only->value[i]);
+    return 0;
+  }
+  return 1;
+}
+
 /* ---------------------------------------------------------------- judging */
 
 /* One verdict of two: the first side's, unless only the other one fails.
@@ -326,6 +348,7 @@ int cmd_diff(int argc, char **argv) {
   if (o.help) return fputs(help, stdout), EXIT_SATISFIED;
   if (o.jobs < 1 || o.jobs > CREW_MOST)
     return usage_error("diff", "--jobs is 1 to %d", CREW_MOST);
+  if (!check_only(&o.only)) return EXIT_USAGE;
   if (o.repro && !folder_make("diff", o.repro)) return EXIT_ENVIRONMENT;
   memset(&d, 0, sizeof d);
   d.o = &o;

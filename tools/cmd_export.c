@@ -69,7 +69,8 @@ static mla_status fill(mla_docket *d, const export_options *o, mla_error *err) {
     suite.entry[i].seed = o->seed;
   if (status == MLA_OK) status = mla_docket_add_suite(d, &suite, err);
   mla_suite_free(&suite);
-  mla_docket_keep_only(d, o->only.value, o->only.count);
+  if (status == MLA_OK)
+    status = mla_docket_keep_only(d, o->only.value, o->only.count, err);
   return status;
 }
 

@@ -6,6 +6,8 @@
 
 #include "batch_case.h"
 #include "commands.h"
+#include "docket.h"
+#include "error.h"
 #include "model_presets.h"
 #include "options.h"
 #include "suite.h"
@@ -158,41 +160,50 @@ static int list_models(void) {
   return EXIT_SATISFIED;
 }
 
-static int wanted(const char *id, const text_list *only) {
-  if (only->count == 0) return 1;
-  for (int32_t i = 0; i < only->count; i++)
-    if (strncmp(id, only->value[i], strlen(only->value[i])) == 0) return 1;
-  return 0;
-}
-
 static double flops_of(const char *id) {
   mla_case c;
   if (mla_case_parse(id, &c, NULL) != MLA_OK || c.edit[0]) return 0;
   return mla_case_flops(&c);
 }
 
+static mla_status choose(mla_suite *suite, const text_list *only,
+                         mla_docket *docket, mla_error *err) {
+  mla_status status =
+      docket ? mla_docket_add_suite(docket, suite, err)
+             : mla_fail(err, MLA_OUT_OF_MEMORY, "list", "no memory");
+  if (status == MLA_OK)
+    status = mla_docket_keep_only(docket, only->value, only->count, err);
+  return status;
+}
+
+static void print_cases(const mla_docket *docket, const char *profile) {
+  double flops = 0;
+  int32_t count = mla_docket_count(docket);
+  for (int32_t i = 0; i < count; i++) {
+    const mla_item *item = mla_docket_at(docket, i);
+    flops += flops_of(item->id);
+    printf("%10.3f MFLOP %c %s    %s\n", flops_of(item->id) / 1e6,
+           item->optional ? '?' : ' ', item->id, item->hunts);
+  }
+  printf("%d cases of profile %s, %.3f GFLOP together\n", (int)count, profile,
+         flops / 1e9);
+}
+
 static int list_cases(const char *profile, const text_list *only) {
   mla_suite suite;
   mla_error err = mla_error_init();
+  mla_docket *docket = mla_docket_new();
   mla_status status = mla_suite_load(profile, &suite, &err);
-  int32_t shown = 0;
-  double flops = 0;
-  if (status != MLA_OK) {
+  if (status == MLA_OK) status = choose(&suite, only, docket, &err);
+  int shown = status == MLA_OK && mla_docket_count(docket) > 0;
+  if (status == MLA_OK)
+    print_cases(docket, suite.name);
+  else
     fprintf(stderr, "mlacheck list: %s\n", err.message);
-    mla_suite_free(&suite);
-    return status == MLA_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_ENVIRONMENT;
-  }
-  for (int64_t i = 0; i < suite.count; i++) {
-    const mla_suite_entry *e = &suite.entry[i];
-    if (!wanted(e->id, only)) continue;
-    flops += flops_of(e->id);
-    printf("%10.3f MFLOP %c %s    %s\n", flops_of(e->id) / 1e6,
-           e->optional ? '?' : ' ', e->id, e->hunts);
-    shown++;
-  }
-  printf("%d cases of profile %s, %.3f GFLOP together\n", (int)shown,
-         suite.name, flops / 1e9);
   mla_suite_free(&suite);
+  mla_docket_free(docket);
+  if (status == MLA_INVALID_ARGUMENT) return EXIT_USAGE;
+  if (status != MLA_OK) return EXIT_ENVIRONMENT;
   return shown ? EXIT_SATISFIED : EXIT_NOTHING;
 }
 
@@ -216,7 +227,7 @@ static int list_backends(void) {
 }
 
 int cmd_list(int argc, char **argv) {
-  const char *profile = "smoke", *model = NULL;
+  const char *profile = NULL, *model = NULL;
   char of_model[1024];
   text_list only = {0, {NULL}}, rest = {0, {NULL}};
   int keys = 0, models = 0, want_help = 0;
@@ -229,6 +240,9 @@ int cmd_list(int argc, char **argv) {
   if (want_help) return fputs(help, stdout), EXIT_SATISFIED;
   if (keys) return list_keys(&rest);
   if (models) return list_models();
+  if (model && profile)
+    return usage_error("list", "--model is a profile: one of both");
+  if (!profile) profile = "smoke";
   if (model) {
     snprintf(of_model, sizeof of_model, "model:%s", model);
     profile = of_model;

@@ -125,7 +125,8 @@ static mla_status fill_docket(mla_docket *d, run_options *o, mla_error *err) {
   if (!o->profile && !o->cases.count && !o->vectors.count) o->profile = "smoke";
   if (status == MLA_OK && o->profile)
     status = add_profile(d, o->profile, o->seed, err);
-  if (status == MLA_OK) mla_docket_keep_only(d, o->only.value, o->only.count);
+  if (status == MLA_OK)
+    status = mla_docket_keep_only(d, o->only.value, o->only.count, err);
   return status;
 }
 

@@ -73,12 +73,26 @@ static int read_options(int argc, char **argv, selftest_options *o) {
 
 /* -------------------------------------------------------------------- jobs */
 
+static int is_called(const planted_fault *f, const char *name) {
+  return !strcmp(name, f->name) || !strcmp(name, f->cls);
+}
+
 static int is_wanted(const selftest *s, const planted_fault *f) {
   for (int32_t i = 0; i < s->o.only.count; i++)
-    if (!strcmp(s->o.only.value[i], f->name) ||
-        !strcmp(s->o.only.value[i], f->cls))
-      return 1;
+    if (is_called(f, s->o.only.value[i])) return 1;
   return s->o.only.count == 0;
+}
+
+/* The first name that no fault and no class has, or NULL. */
+static const char *unknown_name(const selftest *s) {
+  for (int32_t i = 0; i < s->o.only.count; i++) {
+    const char *name = s->o.only.value[i];
+    int known = selftest_batch_knows(name);
+    for (int32_t f = 1; f < PLANTED_COUNT; f++)
+      known |= is_called(planted_fault_at(f), name);
+    if (!known) return name;
+  }
+  return NULL;
 }
 
 static selftest_job *new_job(selftest *s, const char *backend, int32_t fault,
@@ -295,8 +309,9 @@ int cmd_selftest(int argc, char **argv) {
   if (status != MLA_OK || !make_jobs(&s))
     fprintf(stderr, "mlacheck selftest: %s\n",
             status != MLA_OK ? err.message : "no memory");
-  else if (s.count == s.clean && !selftest_batch_wants(&s.o.only))
-    code = usage_error("selftest", "no fault and no class is called so");
+  else if (unknown_name(&s))
+    code = usage_error("selftest", "no fault and no class is called \"%s\"",
+                       unknown_name(&s));
   else
     code = run_selftest(&s);
   free(s.job);

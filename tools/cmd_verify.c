@@ -35,7 +35,8 @@ static const char help[] =
     "was\napplicable\n";
 
 typedef struct verify_options {
-  text_list dirs, only, cases;
+  text_list dirs;
+  questions_asked asked;
   report_options reports;
   uint64_t seed; /* of rerun lines: the index knows it */
   int verbose, help;
@@ -44,8 +45,8 @@ typedef struct verify_options {
 static int read_options(int argc, char **argv, verify_options *o) {
   memset(o, 0, sizeof *o);
   const option table[] = {
-      {"--only", OPTION_LIST, &o->only},
-      {"--case", OPTION_LIST, &o->cases},
+      {"--only", OPTION_LIST, &o->asked.only},
+      {"--case", OPTION_LIST, &o->asked.cases},
       {"--seed", OPTION_COUNT, &o->seed},
       REPORT_OPTIONS(&o->reports),
       {"-v", OPTION_FLAG, &o->verbose},
@@ -55,16 +56,6 @@ static int read_options(int argc, char **argv, verify_options *o) {
       {NULL, 0, NULL},
   };
   return options_read("verify", argc, argv, table, &o->dirs);
-}
-
-static int is_wanted(const void *context, const char *id) {
-  const verify_options *o = context;
-  int wanted = o->only.count == 0 && o->cases.count == 0;
-  for (int32_t i = 0; i < o->only.count; i++)
-    wanted |= mla_docket_matches(id, o->only.value[i]);
-  for (int32_t i = 0; i < o->cases.count; i++)
-    wanted |= strcmp(id, o->cases.value[i]) == 0;
-  return wanted;
 }
 
 /* ---------------------------------------------------------------- judging */
@@ -149,10 +140,10 @@ static int judge(const verify_options *o, const questions *q, const target *t) {
   memset(&run, 0, sizeof run);
   snprintf(rerun, sizeof rerun, "mlacheck verify %.1000s", o->dirs.value[0]);
   run.target = t;
-  run.claim = o->cases.count ? NULL : q->profile;
-  run.restricted = q->restricted || o->only.count > 0;
+  run.claim = o->asked.cases.count ? NULL : q->profile;
+  run.restricted = q->restricted || o->asked.only.count > 0;
   run.rerun = rerun;
-  run.only = &o->only;
+  run.only = &o->asked.only;
   run.verbose = o->verbose;
   run.docket = q->docket;
   run.reports = &o->reports;
@@ -170,7 +161,7 @@ static int judge(const verify_options *o, const questions *q, const target *t) {
 static int load(const verify_options *o, questions *q) {
   mla_error err = mla_error_init();
   const mla_backend *entered;
-  mla_status status = questions_load(o->dirs.value[0], is_wanted, o, q, &err);
+  mla_status status = questions_load(o->dirs.value[0], &o->asked, q, &err);
   if (status == MLA_OK)
     status = mla_registry_add(mla_answers_backend(), "mlacheck verify",
                               &entered, &err);

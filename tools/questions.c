@@ -76,10 +76,46 @@ static mla_status add_entry(questions *q, mla_suite *suite, const cJSON *entry,
   return status;
 }
 
-typedef int (*wanted_function)(const void *context, const char *id);
+static int begins(const text_list *only, int32_t i, const char *id) {
+  return mla_docket_matches(id, only->value[i]);
+}
 
-static mla_status read_cases(questions *q, wanted_function wanted,
-                             const void *context, mla_error *err) {
+static int is_called(const text_list *cases, int32_t i, const char *id) {
+  return strcmp(id, cases->value[i]) == 0;
+}
+
+/* Does every word ask for a case? */
+static mla_status check_words(const cJSON *cases, const text_list *words,
+                              int (*asks)(const text_list *, int32_t,
+                                          const char *),
+                              mla_error *err) {
+  const cJSON *entry;
+  for (int32_t i = 0; i < words->count; i++) {
+    int found = 0;
+    cJSON_ArrayForEach(entry, cases) {
+      const char *id = cJSON_GetStringValue(GET(entry, "id"));
+      found |= id && asks(words, i, id);
+    }
+    if (!found)
+      return mla_fail(err, MLA_INVALID_ARGUMENT, "index",
+                      "\"%.150s\" is no case of index.json, nor do whole words "
+                      "of one begin so",
+                      words->value[i]);
+  }
+  return MLA_OK;
+}
+
+static int is_wanted(const questions_asked *asked, const char *id) {
+  int wanted = asked->only.count == 0 && asked->cases.count == 0;
+  for (int32_t i = 0; i < asked->only.count; i++)
+    wanted |= begins(&asked->only, i, id);
+  for (int32_t i = 0; i < asked->cases.count; i++)
+    wanted |= is_called(&asked->cases, i, id);
+  return wanted;
+}
+
+static mla_status read_cases(questions *q, const questions_asked *asked,
+                             mla_error *err) {
   const cJSON *cases = GET(q->json, "cases"), *entry;
   mla_suite suite;
   mla_status status = MLA_OK;
@@ -91,7 +127,7 @@ static mla_status read_cases(questions *q, wanted_function wanted,
   mla_suite_init(&suite, "");
   cJSON_ArrayForEach(entry, cases) {
     const char *id = cJSON_GetStringValue(GET(entry, "id"));
-    if (id && !wanted(context, id)) continue;
+    if (id && !is_wanted(asked, id)) continue;
     if (status == MLA_OK) status = add_entry(q, &suite, entry, err);
   }
   if (status == MLA_OK) status = mla_docket_add_suite(q->docket, &suite, err);
@@ -115,8 +151,8 @@ static mla_status check_header(const questions *q, mla_error *err) {
   return MLA_OK;
 }
 
-mla_status questions_load(const char *dir, wanted_function wanted,
-                          const void *context, questions *q, mla_error *err) {
+mla_status questions_load(const char *dir, const questions_asked *asked,
+                          questions *q, mla_error *err) {
   char path[4096];
   memset(q, 0, sizeof *q);
   snprintf(path, sizeof path, "%s/index.json", dir);
@@ -126,7 +162,11 @@ mla_status questions_load(const char *dir, wanted_function wanted,
   free(text);
   if (!q->json) return bad(err, "is no JSON");
   mla_status status = check_header(q, err);
-  if (status == MLA_OK) status = read_cases(q, wanted, context, err);
+  const cJSON *cases = GET(q->json, "cases");
+  if (status == MLA_OK) status = check_words(cases, &asked->only, begins, err);
+  if (status == MLA_OK)
+    status = check_words(cases, &asked->cases, is_called, err);
+  if (status == MLA_OK) status = read_cases(q, asked, err);
   q->profile = cJSON_GetStringValue(GET(q->json, "profile"));
   q->restricted = cJSON_GetArraySize(GET(q->json, "only")) > 0;
   return status;

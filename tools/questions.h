@@ -21,14 +21,19 @@ typedef struct questions {
   int restricted;      /* a part of the profile */
 } questions;
 
+/* Neither: all. */
+typedef struct questions_asked {
+  text_list only;  /* how cases begin */
+  text_list cases; /* single ones */
+} questions_asked;
+
 /*
- * DIR/index.json. Free it, whatever is returned. INVALID_ARGUMENT: no index,
- * or one that was changed; NOT_AVAILABLE: none that can be read. Cases that
- * wanted() refuses are left out.
+ * DIR/index.json, of it what is asked. Free it, whatever is returned.
+ * INVALID_ARGUMENT: no index, or one that was changed, or a word that asks for
+ * no case; NOT_AVAILABLE: none that can be read.
  */
-mla_status questions_load(const char *dir,
-                          int (*wanted)(const void *context, const char *id),
-                          const void *context, questions *q, mla_error *err);
+mla_status questions_load(const char *dir, const questions_asked *asked,
+                          questions *q, mla_error *err);
 void questions_free(questions *q);
 
 #endif

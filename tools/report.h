@@ -56,7 +56,8 @@ typedef struct run_state {
 typedef struct run_sums {
   int32_t asked, judged, passed, failed, errors, bad_vectors;
   int32_t unsupported, unsupported_required;
-  int32_t waived; /* of those, failures and required ones: known */
+  int32_t waived;     /* of those, failures and required ones: known */
+  int refusals_alone; /* were judged, of cases that are not that alone */
 } run_sums;
 
 const mla_backend *run_backend(const run_state *run);

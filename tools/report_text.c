@@ -85,6 +85,8 @@ void report_text_end(const run_state *run) {
   printf("\n%s%s%s  ", report_colour(kind), word, report_plain());
   print_scope(run, &s);
   if (s.judged == 0) printf("No case was judged: that is no success.\n");
+  if (s.refusals_alone && !s.failed && !s.unsupported_required)
+    printf("Refusals alone satisfy nothing: no other case was judged.\n");
   if (s.waived && !s.passed && code == EXIT_FAILED)
     printf("Waivers alone satisfy nothing: no case passed.\n");
   if (run->claim && !run->restricted && s.unsupported_required && s.judged)

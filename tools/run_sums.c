@@ -47,6 +47,17 @@ int run_is_bad(const run_state *run, int32_t i) {
          !run_waiver(run, i);
 }
 
+/* Who refuses everything refuses what must be refused, too. */
+static int judged_refusals_alone(const run_state *run) {
+  int others = 0;
+  for (int32_t i = 0; i < run->done; i++) {
+    if (mla_docket_at(run->docket, i)->kind == MLA_ITEM_INVALID) continue;
+    if (run->record[i].verdict.kind != MLA_VERDICT_UNSUPPORTED) return 0;
+    others++;
+  }
+  return others > 0;
+}
+
 run_sums run_sum(const run_state *run) {
   run_sums s = {0};
   for (int32_t i = 0; i < run->done; i++) {
@@ -63,15 +74,17 @@ run_sums run_sum(const run_state *run) {
         kind == MLA_VERDICT_UNSUPPORTED && run_requires(run, i) && !waived;
     s.waived += waived;
   }
+  s.refusals_alone = s.passed && judged_refusals_alone(run);
   return s;
 }
 
-/* Waivers alone satisfy nothing: something must have passed. */
+/* Waivers alone satisfy nothing, nor do refusals: something must have
+   passed. */
 int run_exit_code(const run_state *run, const run_sums *s) {
   int required = run->reports && run->reports->required;
   if (s->failed || s->bad_vectors || s->unsupported_required)
     return EXIT_FAILED;
   if (s->errors) return EXIT_ENVIRONMENT;
-  if (s->passed) return EXIT_SATISFIED;
+  if (s->passed && !s->refusals_alone) return EXIT_SATISFIED;
   return s->waived || required ? EXIT_FAILED : EXIT_NOTHING;
 }

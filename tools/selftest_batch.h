@@ -13,8 +13,8 @@ typedef struct selftest_batch {
   int clean;                   /* without a fault every case passes */
 } selftest_batch;
 
-/* Is any fault among those that are asked for? */
-int selftest_batch_wants(const text_list *only);
+/* Is it the name of a fault or a class? */
+int selftest_batch_knows(const char *name);
 /* Plants them and prints a line for each. */
 void selftest_batch_run(const text_list *only, int verbose,
                         selftest_batch *sums);

@@ -49,8 +49,14 @@ has out '  why    wayward fails here, cpu does not'
 # ---- nothing passes by absence
 expect 77 diff --plugin "$plugin" --options fault=nothing --only merge --cases 5
 has out 'NOTHING  wayward: 0 of 0 cases judged'
-expect 77 diff --only nobody
-expect 1 diff --only nobody --required
+expect 1 diff --plugin "$plugin" --options fault=nothing --only merge \
+  --cases 5 --required
+# a word that no case can begin with is no narrower question
+for word in nobody kv_ decode:nobody 'decode_' ''; do
+  expect 2 diff --only merge "$word" --cases 1
+  has err "\"$word\" is no operation"
+done
+expect 0 diff --only merge:f32 kv_copy: --cases 2
 expect 3 diff --backend nobody
 expect 3 diff --against nobody
 expect 2 diff --cases many

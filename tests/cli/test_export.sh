@@ -79,11 +79,18 @@ expect 2 verify "$dir"
 has err 'is no index'
 expect 3 verify "$work/nowhere"
 expect 2 verify
-expect 77 export "$work/none" --only nobody
+printf '# no case\n' >"$work/empty.txt"
+expect 77 export "$work/none" --profile "$work/empty.txt"
 expect 77 verify "$work/none"
 expect 0 export "$work/part" --only merge:f32
 expect 1 verify "$work/part"
 has out 'on part of profile smoke'
+# a word that asks for nothing, also beside one that does
+expect 2 export "$work/word" --only merge kv_
+has err 'no case begins with "kv_" as a whole word; there are: decode prefill'
+expect 2 verify "$work/part" --only merge kv_
+has err '"kv_" is no case of index.json'
+expect 2 verify "$work/part" --only merge --case "$one"
 expect 3 export "$work/no/such/folder" --case "$one"
 expect 2 export "$dir" --case 'decode:nonsense'
 

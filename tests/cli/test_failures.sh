@@ -116,6 +116,8 @@ expect 1 selftest --profile "$work/vast.txt" --only YARN
 has out 'NOT JUDGED'
 has out 'catches 0 of 2 faults'
 expect 2 selftest --only nobody
+expect 2 selftest --only YARN nobody
+has err 'no fault and no class is called "nobody"'
 expect 2 selftest --nonsense
 expect 3 selftest --profile nobody
 expect 0 selftest --help

@@ -65,7 +65,10 @@ lacks out 'matmul'
 expect 0 list --profile smoke --only merge
 has out 'EMPTY-MERGE'
 lacks out 'decode:'
-expect 77 list --only nobody
+expect 2 list --only nobody
+expect 2 list --only merge kv_
+has err 'no case begins with "kv_" as a whole word; there are: decode prefill'
+expect 2 list --model glm-5 --profile smoke
 expect 0 list --models
 has out 'deepseek-v3         7168   1536    512    128     64    128      -   128    16     8'
 has out 'glm-4.7-flash       2048    768    512    192     64    256      -    20     -     -'

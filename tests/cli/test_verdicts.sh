@@ -133,10 +133,20 @@ has out 'A port that is meant to serve less says so: --only'
 wayward 0 only-decode --only decode:bf16
 has out 'PASS  wayward on part of profile smoke'
 wayward 1 only-decode --only decode
-wayward 77 none --only nobody
-has out 'No case was judged'
+# a word that no case begins with is said, also beside one that some do
+for word in nobody kv_ decode:nobody; do
+  wayward 2 none --only merge "$word"
+  has err "no case begins with \"$word\" as a whole word; there are: decode"
+done
+# who refuses all that may be refused passes where he must refuse, and in that
+# alone; of refusals alone nothing else is asked
+wayward 77 only-decode --only index
+has out 'Refusals alone satisfy nothing: no other case was judged.'
+wayward 1 only-decode --only index --required
+wayward 0 only-decode --profile invalid --only index
 printf '# no case\n' >"$work/empty.txt"
 wayward 77 none --profile "$work/empty.txt"
+has out 'No case was judged'
 printf '?%s\n' "$one" >"$work/may.txt"
 wayward 77 nothing --profile "$work/may.txt"
 printf '?%s\ndecode:f32:b1,h1,len=3\n' "$one" >"$work/may.txt"

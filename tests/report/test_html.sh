@@ -73,7 +73,8 @@ shows "$work/two.png" 20 dafbe1 1a7f37
 expect 1 report "$work/ref.json" "$work/one.json" --html "$work/two.html"
 
 # ---- a run of nothing is no green page
-expect 77 run --backend ref --only nobody --html "$work/none.html"
+printf '# no case\n' >"$work/empty.txt"
+expect 77 run --backend ref --profile "$work/empty.txt" --html "$work/none.html"
 grep -q 'class="verdict bad"><b>NOTHING' "$work/none.html" ||
   fail 'a run of nothing looks well'
 

@@ -52,10 +52,14 @@ report 1 failed --plugin "$plugin" --options fault=value --only merge:f32
 no_claim failed 'it does not conform: '
 report 1 absent --plugin "$plugin" --options fault=nothing --only merge:f32
 no_claim absent 'required ones unsupported'
-report 77 none --backend ref --only nobody
-no_claim none 'no case passed'
+printf '# no case\n' >"$work/empty.txt"
+report 77 none --backend ref --profile "$work/empty.txt"
+no_claim none 'that everybody has'
+# whoever refuses all that may be refused has not passed by that
+report 77 refuses --plugin "$plugin" --options fault=only-decode --only index
+no_claim refuses 'no case was judged but refusals'
 report 1 part --plugin "$plugin" --options fault=only-decode --only \
-  kv_copy:f16 merge
+  kv_copy:bf16 merge
 no_claim part 'required ones unsupported'
 report 0 seed --backend ref --only merge --seed 7
 no_claim seed 'was run with another seed'
