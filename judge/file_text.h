@@ -8,7 +8,10 @@
 
 /* Terminated, freed by the caller; NULL with a sentence in err. */
 char *mla_file_text(const char *path, mla_error *err);
-/* Writes PATH.part, then renames it. */
+/*
+ * Written beside PATH, then renamed: whoever reads PATH finds it whole, however
+ * many write it at once.
+ */
 mla_status mla_file_write(const char *path, const void *bytes, size_t count,
                           mla_error *err);
 

@@ -2,12 +2,12 @@
  * safetensors_write.c - arrays into a file, the same bytes everywhere.
  */
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
+#include "file_text.h"
 #include "safetensors.h"
 #include "safetensors_types.h"
 
@@ -251,38 +251,14 @@ mla_status mla_st_writer_serialise(const mla_st_writer *writer,
   return out ? MLA_OK : no_memory(err);
 }
 
-static mla_status write_file(const char *path, const unsigned char *bytes,
-                             uint64_t count, mla_error *err) {
-  errno = 0;
-  FILE *out = fopen(path, "wb");
-  int ok = out != NULL;
-  if (ok) ok = fwrite(bytes, 1, (size_t)count, out) == (size_t)count;
-  if (out && fclose(out) != 0) ok = 0;
-  if (ok) return MLA_OK;
-  return mla_fail(err, MLA_NOT_AVAILABLE, "path", "%.160s: %s", path,
-                  strerror(errno));
-}
-
 mla_status mla_st_writer_save(const mla_st_writer *writer, const char *path,
                               mla_error *err) {
   unsigned char *bytes;
   uint64_t count;
   mla_status status = mla_st_writer_serialise(writer, &bytes, &count, err);
-  if (status != MLA_OK) return status;
-  size_t size = strlen(path) + sizeof ".part";
-  char *part = malloc(size);
-  if (!part) {
-    free(bytes);
-    return no_memory(err);
+  if (status == MLA_OK) {
+    status = mla_file_write(path, bytes, (size_t)count, err);
   }
-  snprintf(part, size, "%s.part", path);
-  status = write_file(part, bytes, count, err);
-  if (status == MLA_OK && rename(part, path) != 0) {
-    status = mla_fail(err, MLA_NOT_AVAILABLE, "path", "%.160s: %s", path,
-                      strerror(errno));
-  }
-  if (status != MLA_OK) remove(part);
-  free(part);
   free(bytes);
   return status;
 }

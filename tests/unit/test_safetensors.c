@@ -2,11 +2,15 @@
  * test_safetensors.c - arrays go through a file unchanged, and a file that
  * lies is refused with a sentence.
  */
+#define _POSIX_C_SOURCE 200809L
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "file_text.h"
 #include "mla/mla.h"
 #include "rng.h"
 #include "safetensors.h"
@@ -318,12 +322,50 @@ START_TEST(types_without_a_dtype) {
 }
 END_TEST
 
+/* What many write at once is whole at every moment, and nobody is refused. */
+#define WRITERS 6
+#define ROUNDS 200
+
+static int write_and_read(const char *path, const char *text, size_t count) {
+  mla_error err = mla_error_init();
+  for (int i = 0; i < ROUNDS; i++) {
+    if (mla_file_write(path, text, count, &err) != MLA_OK) return 1;
+    char *got = mla_file_text(path, &err);
+    int same = got && strlen(got) == count && memcmp(got, text, count) == 0;
+    free(got);
+    if (!same) return 1;
+  }
+  return 0;
+}
+
+START_TEST(files_are_whole_for_many_writers) {
+  enum { COUNT = 1 << 18 };
+  static const char path[] = "test_safetensors.many";
+  char *text = malloc(COUNT);
+  pid_t pid[WRITERS];
+  ck_assert_ptr_nonnull(text);
+  memset(text, 'x', COUNT);
+  for (int i = 0; i < WRITERS; i++) {
+    pid[i] = fork();
+    if (pid[i] == 0) _exit(write_and_read(path, text, COUNT));
+  }
+  for (int i = 0; i < WRITERS; i++) {
+    int status = -1;
+    ck_assert_int_eq(waitpid(pid[i], &status, 0), pid[i]);
+    ck_assert_int_eq(status, 0);
+  }
+  ck_assert_int_eq(remove(path), 0);
+  free(text);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("safetensors");
   TCase *tests = tcase_create("safetensors");
   tcase_add_test(tests, arrays_come_back);
   tcase_add_test(tests, bytes_are_these);
   tcase_add_test(tests, files_are_saved_and_opened);
+  tcase_add_test(tests, files_are_whole_for_many_writers);
   tcase_add_test(tests, writer_refuses);
   tcase_add_loop_test(tests, lies_are_refused, 0, HOSTILE);
   tcase_add_test(tests, length_is_not_believed);
