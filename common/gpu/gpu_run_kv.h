@@ -6,6 +6,7 @@
 
 #include "gpu_host_entry.h"
 #include "gpu_kv.h"
+#include "gpu_kv_codes.h"
 
 static mla_kv_args mla_gpu_cache_args(const mla_gpu_call *c) {
   const mla_tensor *cache = mla_arg(c->args, MLA_T_CACHE);
@@ -51,6 +52,29 @@ static mla_status mla_gpu_kv_move(const mla_gpu_call *c, const mla_kv_args &a,
   return mla_gpu_launched(c, "kv_move_rows");
 }
 
+/* Whether mla_kv_write_codes serves these entries. */
+static inline int mla_gpu_kv_codes(const mla_gpu_call *c, const mla_entry &e) {
+  const int wave = c->plan->handle->wave, chunks = e.tile / MLA_KV_CHUNK;
+  const mla_tensor *cache = mla_arg(c->args, MLA_T_CACHE);
+  return (e.code == MLA_FP8_E4M3 || e.code == MLA_I8) && !e.side_bytes &&
+         e.tile % MLA_KV_CHUNK == 0 && e.codes % e.tile == 0 &&
+         (e.tile == e.codes ||
+          (chunks <= wave && (chunks & (chunks - 1)) == 0)) &&
+         e.width % MLA_KV_CHUNK == 0 &&
+         e.width <= MLA_KV_OWN * MLA_KV_CHUNK * wave && e.rest_at % 16 == 0 &&
+         (uintptr_t)cache->data % 16 == 0 && e.row % 16 == 0 &&
+         e.block % 16 == 0;
+}
+
+template <int DT>
+static void mla_gpu_kv_write_codes(const mla_gpu_call *c,
+                                   const mla_kv_args &a) {
+  const int waves = MLA_KV_THREADS / c->plan->handle->wave;
+  MLA_LAUNCH((mla_kv_write_codes<DT>),
+             dim3((unsigned)((a.tokens + waves - 1) / waves)),
+             dim3(MLA_KV_THREADS), 0, c->stream, a);
+}
+
 static mla_status mla_gpu_kv_write(const mla_gpu_call *c) {
   const mla_tensor *kv = mla_arg(c->args, MLA_T_KV_C);
   const mla_tensor *pe = mla_arg(c->args, MLA_T_K_PE);
@@ -70,7 +94,15 @@ static mla_status mla_gpu_kv_write(const mla_gpu_call *c) {
       mla_gpu_kv_whole(mla_arg(c->args, MLA_T_CACHE)))
     return mla_gpu_kv_move<0>(c, a, a.io_dtype);
   const dim3 tokens((unsigned)a.tokens), threads(MLA_KV_THREADS);
-  if (a.entry.scaled)
+  const int codes = a.entry.scaled && mla_gpu_kv_whole(kv) &&
+                    mla_gpu_kv_whole(pe) && mla_gpu_kv_codes(c, a.entry);
+  if (codes && a.io_dtype == MLA_F32)
+    mla_gpu_kv_write_codes<MLA_F32>(c, a);
+  else if (codes && a.io_dtype == MLA_BF16)
+    mla_gpu_kv_write_codes<MLA_BF16>(c, a);
+  else if (codes)
+    mla_gpu_kv_write_codes<MLA_F16>(c, a);
+  else if (a.entry.scaled)
     MLA_LAUNCH(mla_kv_write_entries, tokens, threads, 0, c->stream, a);
   else
     MLA_LAUNCH(mla_kv_write_rows, tokens, threads, 0, c->stream, a);
