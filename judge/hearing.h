@@ -17,7 +17,7 @@ typedef struct hearing {
   mla_verdict *verdict;
   mla_answer answer;
   mla_limits limits;
-  mla_plan *plan;
+  mla_plan *plan, *beside;
   mla_place place;
   mla_expectation expectation;
   mla_error err;

@@ -1,5 +1,6 @@
 /*
- * regroup.c - the first request of a batch, alone; all of them, elsewhere.
+ * regroup.c - the first request of a batch, alone; the others without its
+ * tokens; all of them, elsewhere.
  */
 #include "regroup.h"
 
@@ -27,9 +28,32 @@ static int can_regroup(const mla_vector *v) {
   return by_request && v->has_recipe;
 }
 
+static int is_large(const mla_vector *v) {
+  int64_t bytes = 0;
+  for (int s = 0; s < MLA_T_COUNT; s++)
+    if (v->role[s] && v->alias[s] < 0)
+      bytes += mla_tensor_extent(&v->tensor[s]);
+  return bytes > MLA_REPEAT_BYTES;
+}
+
 static int can_be_alone(const mla_vector *v) {
   return can_regroup(v) && v->recipe.num[MLA_K_REQUESTS] > 1 &&
          mla_case_at(&v->recipe, MLA_K_Q, 0) > 0;
+}
+
+/* The first request asks nothing: tokens of the others move up. 0: none has
+   any, or they are too many to be named. */
+static int without_first(mla_case *c) {
+  mla_case_list *q = &c->list[mla_key_spec_of(MLA_K_Q)->list];
+  int64_t requests = c->num[MLA_K_REQUESTS], others = 0;
+  if (requests > MLA_CASE_LIST_MAX) return 0;
+  for (int64_t b = requests - 1; b > 0; b--) {
+    q->value[b] = (int32_t)mla_case_at(c, MLA_K_Q, b);
+    others += q->value[b];
+  }
+  q->value[0] = 0;
+  q->count = (int32_t)requests;
+  return others > 0;
 }
 
 static void first_request(mla_case *c) {
@@ -69,8 +93,9 @@ static int64_t columns(const mla_tensor *a, const mla_tensor *b) {
   return a->shape[1] < b->shape[1] ? a->shape[1] : b->shape[1];
 }
 
-/* Element by element: strides of the first axis may differ. */
-static int same_rows(const mla_tensor *a, const unsigned char *x,
+/* Rows of a from a token on, and b's first. Element by element: strides of the
+   first axis may differ. */
+static int same_rows(const mla_tensor *a, int64_t from, const unsigned char *x,
                      const mla_tensor *b, const unsigned char *y,
                      int64_t tokens) {
   size_t size = (size_t)(mla_dtype_bits(a->dtype) / 8);
@@ -78,7 +103,7 @@ static int same_rows(const mla_tensor *a, const unsigned char *x,
   for (int64_t t = 0; t < tokens; t++)
     for (int64_t h = 0; h < columns(a, b); h++)
       for (int64_t d = 0; d < last; d++) {
-        size_t i = (size_t)(mla_at2(a, t, h) + d) * size;
+        size_t i = (size_t)(mla_at2(a, from + t, h) + d) * size;
         size_t k = (size_t)(mla_at2(b, t, h) + d) * size;
         if (memcmp(x + i, y + k, size) != 0) return 0;
       }
@@ -91,26 +116,44 @@ static void release(lone_run *r) {
   mla_vector_free(&r->v);
 }
 
-mla_status mla_regroup_check(mla_device *device, const mla_vector *v,
+/* A part of the batch, whose first token is the batch's `from`-th. */
+static mla_status check_part(mla_device *device, const mla_vector *v,
+                             const mla_case *part, int64_t from,
                              unsigned char *const *got, int *differs,
                              mla_error *err) {
   lone_run r;
-  *differs = 0;
-  if (!can_be_alone(v)) return MLA_OK;
   memset(&r, 0, sizeof r);
   r.device = device;
-  mla_case c = v->recipe;
-  first_request(&c);
-  mla_status status = mla_generate(&c, v->seed, MLA_POISON_NAN, &r.v, err);
+  mla_status status = mla_generate(part, v->seed, MLA_POISON_NAN, &r.v, err);
   if (status == MLA_OK) status = run(&r, err);
+  int64_t tokens = 0;
+  for (int64_t b = 0; b < part->num[MLA_K_REQUESTS]; b++)
+    tokens += mla_case_at(part, MLA_K_Q, b);
   for (int s = 0; s < MLA_T_COUNT; s++) {
     if (status != MLA_OK || !r.answer.supported || !got[s]) continue;
     if (!has_rows(s)) continue;
-    if (!same_rows(&v->tensor[s], got[s], &r.v.tensor[s],
-                   mla_place_bytes(&r.place, s), mla_case_at(&c, MLA_K_Q, 0)))
+    if (!same_rows(&v->tensor[s], from, got[s], &r.v.tensor[s],
+                   mla_place_bytes(&r.place, s), tokens))
       *differs = 1;
   }
   release(&r);
+  return status;
+}
+
+mla_status mla_regroup_check(mla_device *device, const mla_vector *v,
+                             unsigned char *const *got, int *differs,
+                             mla_error *err) {
+  *differs = 0;
+  if (!can_be_alone(v)) return MLA_OK;
+  mla_case part = v->recipe;
+  first_request(&part);
+  mla_status status = check_part(device, v, &part, 0, got, differs, err);
+  part = v->recipe;
+  if (status != MLA_OK || *differs || is_large(v) || !without_first(&part))
+    return status;
+  int64_t from = mla_case_at(&v->recipe, MLA_K_Q, 0);
+  status = check_part(device, v, &part, from, got, differs, err);
+  *differs *= 2;
   return status;
 }
 
@@ -190,7 +233,7 @@ static void compare_bits(hearing *h, const lone_run *r) {
     if (!h->first[s] || !has_rows(s)) continue;
     int64_t live = mla_vector_live(h->v, s);
     if (live < 0) live = h->v->tensor[s].shape[0];
-    if (same_rows(&h->v->tensor[s], h->first[s], &r->v.tensor[s],
+    if (same_rows(&h->v->tensor[s], 0, h->first[s], &r->v.tensor[s],
                   mla_place_bytes(&r->place, s), live))
       continue;
     mla_hearing_end(h, MLA_VERDICT_FAIL, "as %.200s, %s has other bits",
@@ -227,14 +270,6 @@ static int judge_way(hearing *h, int way, int bits) {
     compare_all(h, &r);
   release(&r);
   return taken;
-}
-
-static int is_large(const mla_vector *v) {
-  int64_t bytes = 0;
-  for (int s = 0; s < MLA_T_COUNT; s++)
-    if (v->role[s] && v->alias[s] < 0)
-      bytes += mla_tensor_extent(&v->tensor[s]);
-  return bytes > MLA_REPEAT_BYTES;
 }
 
 void mla_regroup_elsewhere(hearing *h) {

@@ -52,6 +52,13 @@ static void work(const crew *of, mla_device *device, crew_question *q,
     after_failure(&a->care, device, of->docket, q->item, &a->record);
 }
 
+/* Another handle that comes and goes leaves ours as it was. */
+static void open_beside(const crew *of) {
+  mla_device *other = NULL;
+  if (mla_open(of->backend, of->device, of->options, &other, NULL) == MLA_OK)
+    mla_close(other);
+}
+
 static void serve(void *context, int line) {
   const crew *of = context;
   static crew_question q;
@@ -61,6 +68,7 @@ static void serve(void *context, int line) {
   a.err = mla_error_init();
   a.info.size = (uint32_t)sizeof a.info;
   a.opened = mla_open(of->backend, of->device, of->options, &device, &a.err);
+  if (a.opened == MLA_OK) open_beside(of);
   if (a.opened == MLA_OK)
     a.described = mla_device_describe(device, &a.info, NULL) == MLA_OK;
   worker_say(line, HELLO, &a, sizeof a);

@@ -144,10 +144,11 @@ static void print_runs(FILE *to, const mla_verdict *v) {
         "declared\n",
         names[v->determinism >= 0 && v->determinism < 3 ? v->determinism : 0]);
   if (v->mates)
-    fprintf(
-        to,
-        "  alone  the first request gets other bits without the others, but "
-        "batch\n         invariance is declared\n");
+    fprintf(to,
+            "  alone  the %s gets other bits without the %s, but batch\n"
+            "         invariance is declared\n",
+            v->mates > 1 ? "rest of the batch" : "first request",
+            v->mates > 1 ? "first request's tokens" : "others");
 }
 
 static void print_look(FILE *to, const mla_record *r) {

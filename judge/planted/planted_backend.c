@@ -92,7 +92,20 @@ static mla_status open_device(int32_t device, const char *options,
   return MLA_OK;
 }
 
+/* What belongs to handles and plans, as a careless port keeps it. */
+static int64_t newest_length;
+static int closed;
+
+int64_t planted_newest_length(void) {
+  return newest_length;
+}
+
+int planted_is_closed(void) {
+  return closed;
+}
+
 static void close_device(mla_handle *handle) {
+  closed = 1;
   free(handle);
 }
 
@@ -163,6 +176,7 @@ static mla_status make_plan(mla_handle *handle, const mla_problem *problem,
   (void)err;
   mla_backend_plan *p = calloc(1, sizeof *p);
   if (!p) return MLA_OUT_OF_MEMORY;
+  newest_length = limits->max_seq_len;
   p->handle = *handle;
   p->problem = *problem;
   p->limits = *limits;

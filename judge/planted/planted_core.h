@@ -56,7 +56,8 @@ typedef struct planted_row {
   int64_t token, head;
   int64_t visible; /* keys the row sees */
   const float *q;
-  int64_t seq; /* decode: keys of its request, seen or not; else 0 */
+  int64_t seq;   /* decode: keys of its request, seen or not; else 0 */
+  int64_t bound; /* keys from here on are masked */
 } planted_row;
 
 const mla_tensor *planted_arg(const planted_call *c, int slot);
@@ -74,6 +75,8 @@ mla_status planted_dispatch(const planted_call *c);
 
 /* planted_backend.c */
 const char *planted_refusal(const mla_problem *p);
+/* Has a handle been closed? */
+int planted_is_closed(void);
 /* Workspace used, in floats. */
 int64_t planted_scratch(const mla_problem *p, const mla_limits *limits);
 /* planted_lens.c: is this row of an output to be computed? */
@@ -82,6 +85,8 @@ int planted_wants(const planted_call *c, int64_t token, int64_t head);
 /* planted_lens.c: lengths and masks. */
 int64_t planted_int(const mla_tensor *t, int64_t i);
 int64_t planted_seq_len(const planted_call *c, int64_t request);
+/* planted_backend.c: max_seq_len of the plan that was made last. */
+int64_t planted_newest_length(void);
 int64_t planted_query_start(const planted_call *c, int64_t request);
 int64_t planted_visible(const planted_call *c, int64_t seq, int64_t queries,
                         int64_t t);

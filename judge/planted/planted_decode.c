@@ -140,6 +140,11 @@ int planted_skips_head(const planted_call *c, int64_t head) {
 static int64_t kv_head_of(const planted_call *c, int64_t head) {
   int64_t kv = c->p->num_kv_heads > 1 ? c->p->num_kv_heads : 1;
   if (FAULT(c, HEADS_GROUP)) return head % kv;
+  if (FAULT(c, HEADS_SHIFT)) {
+    int64_t group = 1;
+    while (2 * group <= c->p->num_heads / kv) group *= 2;
+    return head / group < kv ? head / group : kv - 1;
+  }
   return head / (c->p->num_heads / kv);
 }
 
@@ -163,6 +168,8 @@ static void request_rows(decode_state *s, int64_t b, int64_t kv_head,
     for (int64_t h = 0; h < c->p->num_heads; h++) {
       if (kv_head_of(c, h) != kv_head || planted_skips_head(c, h)) continue;
       if (!planted_wants(c, t - shift, h)) continue;
+      if (FAULT(c, ROWS_TILE) && (t - from) * c->p->num_heads + h >= c->a)
+        continue;
       int64_t seen = planted_visible(c, seq, to - from, t - from);
       if (seen == 0 && FAULT(c, EMPTY_ROW_FIRST)) seen = 1;
       int64_t extra = seen == seq ? over : 0;
@@ -171,7 +178,8 @@ static void request_rows(decode_state *s, int64_t b, int64_t kv_head,
       if (seen > n && !FAULT(c, TAIL_SEEN) && !FAULT(c, EMPTY_ROW_FIRST))
         seen = n;
       planted_query_row(c, t, h, s->dk, s->q);
-      planted_row row = {t - shift, h, seen, s->q, seq};
+      planted_row row = {t - shift, h, seen, s->q, seq, seen};
+      if (FAULT(c, MASK_FINITE) && seen) row.visible = seen = n;
       if (c->prefix)
         ranges_after_prefix(s, &row);
       else

@@ -16,7 +16,9 @@ static int64_t table_entry(const planted_call *c, int64_t request, int64_t i) {
   if (FAULT(c, TABLE_ROW)) request = 0;
   int64_t at = mla_at2(table, request, i);
   if (FAULT(c, TABLE_STRIDE)) at = request * table->shape[1] + i;
-  return mla_get_int(table->data, table->dtype, at);
+  int64_t id = mla_get_int(table->data, table->dtype, at);
+  if (FAULT(c, ID_BITS)) id &= ((int64_t)1 << c->a) - 1;
+  return id;
 }
 
 int64_t planted_slot_of(const planted_call *c, int64_t request, int64_t j) {
@@ -24,7 +26,9 @@ int64_t planted_slot_of(const planted_call *c, int64_t request, int64_t j) {
   int64_t bs = c->p->block_size, width = table->shape[1];
   if (FAULT(c, PAGE_EDGE) && j > 0 && j % bs == 0) j--;
   if (FAULT(c, PAGE_TUNED)) bs = c->a;
+  if (FAULT(c, POS_BITS)) j &= ((int64_t)1 << c->a) - 1;
   int64_t page = j / bs;
+  if (FAULT(c, TABLE_WINDOW)) page %= c->a;
   if (page >= width) page = width - 1;
   int64_t block = FAULT(c, TABLE_CONSECUTIVE)
                       ? table_entry(c, request, 0) + page

@@ -93,6 +93,7 @@ static mla_status token_row(index_state *s, const index_request *r, int64_t t) {
   if (FAULT(c, INDEXER_ODD) && r->queries % 2 && t > 0 && t == r->queries - 1)
     from = t - 1;
   int64_t n = bound_of(c, r, from);
+  if (n == 0 && FAULT(c, INDEXER_EMPTY)) return MLA_OK;
   load_row(s, r->first + from);
   for (int64_t j = 0; j < n; j++) s->logit[j] = logit_of(s, s->k + j * s->d);
   write_logits(s, r->first + t, n);

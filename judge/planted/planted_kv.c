@@ -61,7 +61,7 @@ mla_status planted_kv_write(const planted_call *c) {
   for (int64_t i = 0; i < map->shape[0]; i++) {
     int64_t slot = slot_written(c, planted_int(map, i), capacity);
     int64_t token = FAULT(c, SLOT_COMPACT) ? row : i;
-    if (slot < 0) continue;
+    if (slot < 0 || (FAULT(c, SLOT_MANY) && (double)i >= c->x)) continue;
     row++;
     put_token(c, cache, slot, token, values);
     spill(c, cache, slot, capacity);

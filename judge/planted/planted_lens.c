@@ -16,6 +16,10 @@ int64_t planted_seq_len(const planted_call *c, int64_t request) {
   int64_t n = planted_int(lens, request);
   if (FAULT(c, STALE_LENS) && request < c->plan->first_count)
     return c->plan->first_lens[request];
+  if (FAULT(c, PLAN_SHARED)) {
+    int64_t most = planted_newest_length();
+    return n > most ? most : n;
+  }
   if (FAULT(c, STALE_MAX)) {
     int64_t most = c->plan->limits.max_seq_len >> c->a;
     return n > most ? most : n;
@@ -30,6 +34,7 @@ int64_t planted_query_start(const planted_call *c, int64_t request) {
 /* A row is left out when a probe does not ask for it, or when the fault is
    planted in others. */
 int planted_wants(const planted_call *c, int64_t token, int64_t head) {
+  if (FAULT(c, ROWS_MANY) && (double)token >= c->x) return 0;
   if (c->wanted && !c->wanted[token * c->p->num_heads + head]) return 0;
   if (c->only_head >= 0 && head != c->only_head) return 0;
   if (c->only_request < 0) return 1;
@@ -46,6 +51,7 @@ int64_t planted_visible(const planted_call *c, int64_t seq, int64_t queries,
   if (FAULT(c, NONCAUSAL)) causal = 1;
   if (FAULT(c, MTP_NO_MASK) && queries > 1) causal = 0;
   int64_t n = causal ? seq - queries + t + 1 : seq;
+  if (FAULT(c, FULL_EARLY) && seq - queries + t + 1 <= 0) n = 0;
   if (causal && FAULT(c, MTP_TOP_LEFT)) n = t + 1 < seq ? t + 1 : seq;
   if (causal && FAULT(c, MTP_FIRST)) n = seq - queries + 1;
   if (causal && FAULT(c, MTP_OFF_BY)) n = n + c->a < seq ? n + c->a : seq;

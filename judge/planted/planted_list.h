@@ -84,6 +84,11 @@
   X(STALE_MAX, "stale-max", "STALE-META", PLANTED_SEES, PLANTED_SHOWS,         \
     PLANTED_COUNTS, 1, 0, 2, 0,                                                \
     "lengths above the planned maximum over 2^a are cut")                      \
+  X(PLAN_SHARED, "plan-shared", "STALE-META", PLANTED_SEES, PLANTED_TRACES,    \
+    PLANTED_AS_IS, 0, 0, 0, 0, "plans run by the limits of the newest")        \
+  X(CLOSE_ALL, "close-all", "HONESTY", PLANTED_ANY, PLANTED_TRACES,            \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "closing one handle closes the device for others")                         \
   X(WS_OVERRUN, "ws-overrun", "WORKSPACE", PLANTED_ATTEND, PLANTED_TRACES,     \
     PLANTED_AS_IS, 64, 0, 8, 0,                                                \
     "a bytes are written beyond the declared workspace")                       \
@@ -132,6 +137,11 @@
   X(TABLE_ROW, "table-row", "TABLE", PLANTED_TABLED, PLANTED_SHOWS,            \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "every request uses the table row of request 0")                           \
+  X(ID_BITS, "id-bits", "TABLE", PLANTED_TABLED, PLANTED_SHOWS | PLANTED_ROWS, \
+    PLANTED_BITS, 16, 0, 15, 0, "block ids are narrowed to a bits")            \
+  X(TABLE_WINDOW, "table-window", "TABLE", PLANTED_TABLED,                     \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_TILES, 64, 0, 256, 0,                \
+    "behind the a-th page of a request its first ones come again")             \
   X(SLOT_NEGATIVE, "slot-negative", "SLOT-WRITE", PLANTED_WRITE,               \
     PLANTED_SHOWS, PLANTED_AS_IS, 0, 0, 0, 0, "slot -1 is written as slot 0")  \
   X(SLOT_COMPACT, "slot-compact", "SLOT-WRITE", PLANTED_WRITE, PLANTED_SHOWS,  \
@@ -143,6 +153,18 @@
     PLANTED_BITS, 8, 0, 5, 0, "slots are narrowed to a bits")                  \
   X(SLOT_PADDING, "slot-padding", "SLOT-WRITE", PLANTED_WRITE, PLANTED_SHOWS,  \
     PLANTED_AS_IS, 0, 0, 0, 0, "rows without a slot are written to slot 0")    \
+  X(POS_BITS, "pos-bits", "INT32", PLANTED_TABLED,                             \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_BITS, 16, 0, 15, 0,                  \
+    "positions of keys are narrowed to a bits")                                \
+  X(SPARSE_BITS, "sparse-bits", "INT32", PLANTED_DECODE,                       \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_BITS, 16, 0, 15, 0,                  \
+    "entries of lists are narrowed to a bits")                                 \
+  X(ROWS_MANY, "rows-many", "INT32",                                           \
+    PLANTED_ATTEND | PLANTED_MERGE | PLANTED_Q | PLANTED_V, PLANTED_SHOWS,     \
+    PLANTED_LIMITS, 0, 65536, 0, 4096, "tokens past the first x are left out") \
+  X(SLOT_MANY, "slot-many", "SLOT-WRITE", PLANTED_WRITE, PLANTED_SHOWS,        \
+    PLANTED_LIMITS, 0, 1024, 0, 65536,                                         \
+    "tokens past the first x are not written")                                 \
   X(INT32_OFFSET, "int32-offset", "INT32", PLANTED_PAGED,                      \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_BITS, 31, 0, 16, 0,                  \
     "cache offsets wrap at a bits")                                            \
@@ -154,6 +176,12 @@
   X(HEADS_GROUP, "heads-group", "HEADS", PLANTED_DECODE,                       \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "head h uses kv head h mod kv_heads")                                      \
+  X(HEADS_SHIFT, "heads-shift", "HEADS", PLANTED_DECODE, PLANTED_SHOWS,        \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "heads of a kv head are counted by a power of two")                        \
+  X(ROWS_TILE, "rows-tile", "HEADS", PLANTED_DECODE, PLANTED_SHOWS,            \
+    PLANTED_TILES, 128, 0, 64, 0,                                              \
+    "rows (tokens x heads) of a request past the first a are left out")        \
   X(OVERRUN, "overrun", "HEADS", PLANTED_ANY, PLANTED_TRACES, PLANTED_AS_IS,   \
     64, 0, 2, 0, "a bytes are written past the end of out")                    \
   X(MTP_NO_MASK, "mtp-no-mask", "MTP-MASK", PLANTED_SEES,                      \
@@ -168,9 +196,16 @@
   X(MTP_OFF_BY, "mtp-off-by", "MTP-MASK", PLANTED_SEES,                        \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_OFFSETS, 1, 0, -2, 0,                \
     "the causal limit is off by a")                                            \
+  X(MASK_FINITE, "mask-finite", "MTP-MASK", PLANTED_DECODE,                    \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_LIMITS, 0, 10000, 0, 65504,          \
+    "masked keys have the finite score -x")                                    \
   X(NONCAUSAL, "noncausal", "NONCAUSAL", PLANTED_ATTEND,                       \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "rows are masked although all keys were asked for")                        \
+  X(FULL_EARLY, "full-early", "NONCAUSAL", PLANTED_DECODE,                     \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "rows that a causal mask would leave empty are, although all keys were "   \
+    "asked for")                                                               \
   X(CHUNK_LAST, "chunk-last", "CTX-CHUNK", PLANTED_PREFILL,                    \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "a last context chunk that is not full is dropped")                        \
@@ -421,6 +456,8 @@
   X(INDEXER_HEADS, "indexer-heads", "INDEXER", PLANTED_INDEX, PLANTED_SHOWS,   \
     PLANTED_TILES, 2, 0, 4, 0,                                                 \
     "heads past the last whole group of a do not count")                       \
+  X(INDEXER_EMPTY, "indexer-empty", "EMPTY-ROW", PLANTED_INDEX, PLANTED_SHOWS, \
+    PLANTED_AS_IS, 0, 0, 0, 0, "rows that see no position are not written")    \
   X(INDEXER_RELU, "indexer-relu", "INDEXER", PLANTED_INDEX, PLANTED_SHOWS,     \
     PLANTED_AS_IS, 0, 0, 0, 0, "scores below 0 count")                         \
   X(SINK_DROPPED, "sink-dropped", "SINK-WIN", PLANTED_ATTEND | PLANTED_MERGE,  \
@@ -432,6 +469,9 @@
   X(SINK_IN_LSE, "sink-in-lse", "SINK-WIN", PLANTED_ATTEND | PLANTED_MERGE,    \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "lse includes the sink")                                                   \
+  X(SINK_CAPPED, "sink-capped", "SINK-WIN", PLANTED_ATTEND,                    \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "the soft cap is applied to the sink as well")                             \
   X(SINK_OVERFLOW, "sink-overflow", "SINK-WIN",                                \
     PLANTED_ATTEND | PLANTED_MERGE, PLANTED_SHOWS | PLANTED_ROWS,              \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
@@ -445,6 +485,12 @@
   X(RANGE_SUM, "range-sum", "RANGE", PLANTED_ATTEND,                           \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_LIMITS, 0, 65504, 0, 3000,           \
     "unnormalised sums of P V overflow at x")                                  \
+  X(RANGE_START, "range-start", "RANGE", PLANTED_ATTEND,                       \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_LIMITS, 0, 10000, 0, 65504,          \
+    "the running maximum starts at -x")                                        \
+  X(RANGE_TANH, "range-tanh", "RANGE", PLANTED_ATTEND,                         \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "tanh of the soft cap is made of e^2s, which overflows")                   \
   X(RANGE_CAP, "range-cap", "RANGE", PLANTED_ATTEND,                           \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "the soft cap is ignored")                                                 \
@@ -460,6 +506,9 @@
   X(INVARIANCE_SPLIT, "invariance-split", "INVARIANCE", PLANTED_DECODE,        \
     PLANTED_TRACES, PLANTED_AS_IS, 0, 0, 0, 0,                                 \
     "the number of splits follows the number of requests")                     \
+  X(INVARIANCE_PLACE, "invariance-place", "INVARIANCE", PLANTED_ATTEND,        \
+    PLANTED_TRACES, PLANTED_AS_IS, 0, 0, 0, 0,                                 \
+    "the order of summation follows a token's place in the batch")             \
   X(ISA_ILLEGAL, "isa-illegal", "CPU-ISA", PLANTED_ANY, PLANTED_TRACES,        \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "an illegal instruction where the fallback should run")                    \

@@ -62,7 +62,8 @@ static void apply_sink(const planted_call *c, const planted_row *row,
   const mla_tensor *t = planted_arg(c, MLA_T_SINK);
   if (!t || FAULT(c, SINK_DROPPED) || *lse == -INFINITY) return;
   float sink = (float)mla_get(t->data, t->dtype, mla_at1(t, row->head));
-  float count = 1;
+  float count = 1, cap = (float)c->p->logits_soft_cap;
+  if (FAULT(c, SINK_CAPPED) && cap > 0) sink = cap * tanhf(sink / cap);
   if (FAULT(c, SINK_PER_SPLIT) && c->plan->limits.num_splits > 1)
     count = (float)c->plan->limits.num_splits;
   float keep = 1 / (1 + count * expf(sink - *lse));
@@ -140,7 +141,7 @@ mla_status planted_merge(const planted_call *c) {
   mla_status st = outs && lses ? MLA_OK : MLA_OUT_OF_MEMORY;
   for (int64_t n = 0; st == MLA_OK && n < parts->shape[1]; n++)
     for (int64_t h = 0; h < parts->shape[2]; h++) {
-      planted_row row = {n, h, 1, NULL, 0};
+      planted_row row = {n, h, 1, NULL, 0, 1};
       if (!planted_wants(c, n, h)) continue;
       load_parts(c, &row, count, dv, outs, lses);
       planted_combine(c, count, dv, outs, lses, out, &lse);

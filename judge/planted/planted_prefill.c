@@ -141,7 +141,7 @@ static void request_head(prefill_state *s, int64_t b, int64_t head,
     if (!planted_wants(c, from + t, head)) continue;
     if (seen > rows) seen = rows;
     load_query(s, from + t, head);
-    planted_row row = {from + t, head, seen, s->q, 0};
+    planted_row row = {from + t, head, seen, s->q, 0, seen};
     int32_t count = make_ranges(s, context, rows);
     planted_attend(c, &row, &keys, s->ranges, count, s->scores);
   }

@@ -45,7 +45,12 @@ static float score_of(const planted_call *c, const planted_row *row,
   if (FAULT(c, YARN_FACTOR)) scale *= c->x;
   s *= (float)scale;
   float cap = (float)c->p->logits_soft_cap;
+  if (cap > 0 && FAULT(c, RANGE_TANH)) {
+    float e = expf(2 * s / cap);
+    return cap * (e - 1) / (e + 1);
+  }
   if (cap > 0 && !FAULT(c, RANGE_CAP)) s = cap * tanhf(s / cap);
+  if (FAULT(c, MASK_FINITE) && j >= row->bound) return (float)-c->x;
   return s;
 }
 
@@ -85,6 +90,7 @@ static void sum_range(const planted_call *c, const planted_row *row,
   int32_t dv = keys->dv, cut = dv;
   int64_t step = FAULT(c, INVARIANCE_BATCH) ? row->visible % 7 + 8 : BLOCK;
   if (FAULT(c, INVARIANCE_BATCH)) step += planted_arg(c, MLA_T_Q)->shape[0] % 5;
+  if (FAULT(c, INVARIANCE_PLACE)) step = 8 + row->token % 5;
   if (FAULT(c, HEADDIM_V)) cut -= dv % c->a;
   memset(block, 0, sizeof block);
   for (int64_t j = r.lo; j < r.hi; j++) {
@@ -117,6 +123,7 @@ static void attend_range(const planted_call *c, const planted_row *row,
   for (int64_t j = r.lo; j < r.hi; j++)
     scores[j - r.lo] = score_of(c, row, keys, j);
   float max = max_of(scores, r.hi - r.lo);
+  if (FAULT(c, RANGE_START) && max < -c->x) max = (float)-c->x;
   sum_range(c, row, keys, r, scores, max, acc, &total);
   if (r.hi == row->visible) add_over_read(keys, r, acc);
   float top = FAULT(c, RANGE_NO_MAX) ? 0 : max;

@@ -79,6 +79,10 @@ static int misbehave(const planted_call *c, mla_status *st, mla_error *err) {
   if (FAULT(c, OVERRUN)) write_past_out(c);
   if (FAULT(c, HONESTY_INPUT)) write_input(c);
   *st = MLA_OK;
+  if (FAULT(c, CLOSE_ALL) && planted_is_closed()) {
+    *st = mla_fail(err, MLA_NOT_AVAILABLE, "device", "the device is closed");
+    return 1;
+  }
   if (FAULT(c, HONESTY_REFUSE))
     *st = mla_fail(err, MLA_UNSUPPORTED, "op", "run refuses what query took");
   return FAULT(c, HONESTY_REFUSE) || FAULT(c, HONESTY_NOTHING);

@@ -42,6 +42,7 @@ static int64_t slot_named(const planted_call *c, int64_t entry,
   if (entry == -1 && FAULT(c, SPARSE_WRAPS)) return end - 1;
   if (entry >= end && FAULT(c, SPARSE_CLAMPS)) return end - 1;
   if (entry < 0 || entry >= end) return -1;
+  if (FAULT(c, SPARSE_BITS)) entry &= ((int64_t)1 << c->a) - 1;
   if (FAULT(c, SPARSE_TURNED))
     return entry % x->cache->shape[0] * page + entry / x->cache->shape[0];
   return entry;
@@ -152,7 +153,7 @@ static void token_rows(sparse_state *s, int64_t token) {
     int64_t per = (s->count + s->parts - 1) / s->parts;
     for (int32_t i = 0; i < s->parts; i++)
       s->ranges[i] = (planted_range){i * per, (i + 1) * per};
-    planted_row row = {token, h, s->count, s->q, s->count};
+    planted_row row = {token, h, s->count, s->q, s->count, s->count};
     planted_keys keys = {s->k, s->k, s->dk, s->dk, s->dk, s->dv, 0};
     if (FAULT(c, VDIM_ROPE)) keys.v = s->k + (s->dk - s->dv);
     if (FAULT(c, VDIM_STRIDE)) keys.v_stride = s->dv;

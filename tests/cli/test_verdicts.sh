@@ -118,9 +118,11 @@ done
 expect 2 run --backend ref --jobs 0
 expect 2 run --backend ref --jobs 33
 
-# ---- who looked at the device judges on: a run of one child opens it once
+# ---- who looked at the device judges on; and opens it once more, beside
 wayward 0 open-says --only merge
-[ "$(grep -c opened "$work/err")" = 1 ] || fail 'the device is not opened once'
+[ "$(grep -c opened "$work/err")" = 2 ] || fail 'the device is not opened twice'
+[ "$(sort -u "$work/err" | grep -c opened)" = 1 ] ||
+  fail 'more than one child opens the device'
 
 # ---- nothing passes by absence
 wayward 1 nothing

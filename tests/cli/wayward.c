@@ -56,7 +56,8 @@ static mla_status open_device(int32_t device, const char *options,
   const char *fault = options ? strstr(options, "fault=") : NULL;
   if (!h) return mla_fail(err, MLA_OUT_OF_MEMORY, "handle", "no memory");
   snprintf(h->fault, sizeof h->fault, "%s", fault ? fault + 6 : "none");
-  if (is(h->fault, "open-says")) fputs("opened\n", stderr);
+  if (is(h->fault, "open-says"))
+    fprintf(stderr, "opened by %ld\n", (long)getpid());
   mla_status status = ref()->open(device, NULL, &h->ref, err);
   if (status != MLA_OK)
     free(h);
