@@ -78,6 +78,7 @@ typedef enum mla_case_key {
   MLA_K_TAIL,
   MLA_K_LOOSE,
   MLA_K_REPLAY,
+  MLA_K_CROWD,
   MLA_K_PREFIX,
   MLA_K_CASCADE,
   MLA_K_RANKS,

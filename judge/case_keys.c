@@ -96,6 +96,7 @@ static const mla_key_spec specs[MLA_K_COUNT] = {
     [MLA_K_TAIL] = EQ_INT("tail", "padding rows past the last token"),
     [MLA_K_LOOSE] = FLAG("loose", "limits far above the contents"),
     [MLA_K_REPLAY] = FLAG("replay", "the plan has served shorter lengths"),
+    [MLA_K_CROWD] = FLAG("crowd", "another thread runs the plan, too"),
     [MLA_K_PREFIX] = EQ_INT("prefix", "first keys, the same for all requests"),
     [MLA_K_CASCADE] = FLAG("cascade", "composed: the prefix is attended once"),
     [MLA_K_RANKS] = EQ_INT("ranks", "composed: keys in so many shards"),
@@ -163,6 +164,7 @@ static const mla_key_use decode_uses[] = {
     USE(MLA_K_TAIL, 0, 0, MAX32, 0),
     USE_FLAG(MLA_K_LOOSE),
     USE_FLAG(MLA_K_REPLAY),
+    USE_FLAG(MLA_K_CROWD),
     USE(MLA_K_PREFIX, 0, 0, MAX32, 0),
     USE_FLAG(MLA_K_CASCADE),
     USE(MLA_K_RANKS, 0, 0, 64, 0),
@@ -201,6 +203,7 @@ static const mla_key_use prefill_uses[] = {
     USE(MLA_K_TAIL, 0, 0, MAX32, 0),
     USE_FLAG(MLA_K_LOOSE),
     USE_FLAG(MLA_K_REPLAY),
+    USE_FLAG(MLA_K_CROWD),
     USE_FLAG(MLA_K_CHUNKED),
 };
 static const mla_key_use merge_uses[] = {
@@ -315,6 +318,7 @@ static const mla_key_use index_uses[] = {
     USE(MLA_K_TAIL, 0, 0, MAX32, 0),
     USE_FLAG(MLA_K_LOOSE),
     USE_FLAG(MLA_K_REPLAY),
+    USE_FLAG(MLA_K_CROWD),
 };
 static const mla_key_use map_uses[] = {
     USE(MLA_K_REQUESTS, 1, 1, 65536, 1), USE(MLA_K_Q, 1, 0, MAX32, 1),

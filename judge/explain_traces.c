@@ -82,6 +82,8 @@ int mla_explain_traces(const mla_vector *v, const mla_evidence *e,
       starts(verdict->reason, "declares"))
     return mla_look_set(look, "HONESTY", "what query promises is not kept");
   if (explain_fence(verdict->fences, look)) return 1;
+  if (verdict->crowded)
+    return mla_look_set(look, "RACE", "runs of two threads meet in memory");
   if (verdict->unstable && v->problem.op == MLA_OP_INDEX &&
       !has_wrong_values(verdict))
     return mla_look_set(look, "TOPK",

@@ -41,6 +41,10 @@ int mla_hearing_is_output(const hearing *h, int slot);
 
 /* Runs it again with other poisons, on the other side of the pages. */
 void mla_repeat(hearing *h);
+/* Beside another thread, where the case asks for it: crowd.c. */
+void mla_crowd(hearing *h);
+/* The first run's bits, or, where bits are not promised, right values. */
+int mla_hearing_is_right(const hearing *h, int slot);
 /* As a graph, where that was declared to be safe: replay.c. */
 void mla_replay_graph(hearing *h);
 

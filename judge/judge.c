@@ -341,6 +341,7 @@ void mla_judge_vector(mla_device *device, const mla_vector *v,
     free_beside(&h);
     mla_repeat(&h);
     if (options->repeat) mla_replay_graph(&h);
+    if (options->repeat) mla_crowd(&h);
     regroup(&h);
     if (options->repeat) mla_regroup_elsewhere(&h);
   }

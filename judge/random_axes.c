@@ -110,6 +110,7 @@ static const mla_axis axes[] = {
     AMONG(MLA_K_CHUNK, 50, 1, 7, 16, 64, 100),
     ANY(MLA_K_LOOSE, 15),
     ANY(MLA_K_REPLAY, 12),
+    ANY(MLA_K_CROWD, 4),
 
     /* compositions */
     AMONG(MLA_K_PREFIX, 15, 1, 3, 16, 33, 64, 128),

@@ -80,10 +80,11 @@ typedef struct mla_verdict {
   int32_t unstable;         /* so did another with the first one's poison */
   int32_t mates;            /* alone 1: the first request, 2: the others get
                                other bits */
-  int32_t follows;          /* mla_follows: what else changes the bits */
-  int32_t died;             /* mla_death: how its process ended */
-  int32_t signal;           /* that killed it, or its exit code */
-  int32_t replayed;         /* as a graph that was captured elsewhere */
+  int32_t crowded;  /* beside another thread's run it gives something else */
+  int32_t follows;  /* mla_follows: what else changes the bits */
+  int32_t died;     /* mla_death: how its process ended */
+  int32_t signal;   /* that killed it, or its exit code */
+  int32_t replayed; /* as a graph that was captured elsewhere */
   char kernel[64];
   char reason[320]; /* of anything but a pass, one sentence */
   char fences[240]; /* what was touched and should not have been; "" */

@@ -500,6 +500,9 @@
   X(RACE_LATE, "race-late", "RACE", PLANTED_ATTEND | PLANTED_MERGE,            \
     PLANTED_TRACES, PLANTED_AS_IS, 6, 0, 4, 0,                                 \
     "one row in a is not stored yet in every other run")                       \
+  X(RACE_THREADS, "race-threads", "RACE", PLANTED_ATTEND, PLANTED_TRACES,      \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "partial results lie in memory that all runs share")                       \
   X(INVARIANCE_BATCH, "invariance-batch", "INVARIANCE", PLANTED_SEES,          \
     PLANTED_TRACES, PLANTED_AS_IS, 0, 0, 0, 0,                                 \
     "the order of summation follows the number of tokens in the batch")        \

@@ -147,13 +147,8 @@ void run_lane(const wave &w, lane &l) {
   const int n = number(l);
   emu_current = {(uint64_t)block_epoch << 32 |
                      (uint64_t)(w.epoch & 0xffff) << 16 | (uint64_t)n << 4,
-                 block_tag,
-                 w.tag,
-                 n,
-                 (int)(&w - waves),
-                 true};
+                 block_tag, w.tag, n, (int)(&w - waves)};
   emu_fiber_switch(&scheduler, &l.fiber);
-  emu_current.running = false;
 }
 
 /* Every lane that can, once, in an order of its own. */

@@ -80,7 +80,6 @@ struct emu_moment {
   uint64_t stamp;
   uint16_t block_tag, wave_tag;
   int lane, wave;
-  bool running;
 };
 extern emu_moment emu_current;
 extern int emu_wave_shift; /* log2 of a wave's width */

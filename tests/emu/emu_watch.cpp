@@ -244,6 +244,14 @@ inline void touch_shared(size_t at, size_t size, bool write, const void *pc) {
   }
 }
 
+/* Code of the host is watched by the compiler, too, and may run in another
+   thread while lanes do: a lane is who stands on a lane's stack. */
+inline bool is_by_lane() {
+  const uintptr_t here =
+      reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  return here - emu_own.stacks < emu_own.stacks_bytes;
+}
+
 void touch_memory(const void *address, size_t size, bool write,
                   const void *pc) {
   if (emu_is_private(address) || emu_is_device_memory(address, size)) return;
@@ -261,7 +269,7 @@ void touch_memory(const void *address, size_t size, bool write,
 __attribute__((noinline)) void touch_unknown(const void *address, size_t size,
                                              bool write, const void *pc) {
   const size_t at = arena_offset(address);
-  if (!emu_current.running) return;
+  if (!is_by_lane()) return;
   if (at < ARENA)
     touch_shared(at, size, write, pc);
   else
