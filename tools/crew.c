@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "error.h"
-#include "machine.h"
 #include "shrink.h"
 
 #define HELLO 0
@@ -178,7 +177,7 @@ mla_status crew_open(crew_member *m, const crew *of, crew_answer *answer,
   if (!start(m, of))
     return mla_fail(err, MLA_NOT_AVAILABLE, "process",
                     "no child process can be made");
-  m->w.deadline = mla_machine_seconds() + OPENING;
+  worker_allow(&m->w, OPENING);
   if (worker_listen(&m->w, &kind, answer, sizeof *answer, &m->end) !=
       WORKER_SAYS) {
     worker_end_print(&m->end, how, sizeof how);
@@ -238,7 +237,7 @@ int crew_poll(crew_member *m, crew_answer *a) {
   if (news == WORKER_ENDED) return ended(m, &end, a);
   if (kind == HELLO && a->opened == MLA_OK) {
     m->begun = 1;
-    m->w.deadline = mla_machine_seconds() + time_for(m->of, &m->question);
+    worker_allow(&m->w, time_for(m->of, &m->question));
     return 0;
   }
   if (kind == HELLO) {

@@ -96,6 +96,11 @@ void worker_say(int line, int32_t kind, const void *answer, size_t size) {
 
 /* ----------------------------------------------------------- in the parent */
 
+void worker_allow(worker *w, double seconds) {
+  w->seconds = seconds;
+  w->deadline = mla_machine_seconds() + seconds;
+}
+
 int worker_start(worker *w, void (*body)(void *context, int line),
                  void *context) {
   int ends[2];
@@ -119,13 +124,13 @@ int worker_start(worker *w, void (*body)(void *context, int line),
     return 0;
   }
   w->line = ends[0];
-  w->deadline = mla_machine_seconds() + 1e9;
+  worker_allow(w, 1e9);
   return 1;
 }
 
 void worker_ask(worker *w, const void *question, size_t size, double seconds) {
   write_all(w->line, question, size);
-  w->deadline = mla_machine_seconds() + seconds;
+  worker_allow(w, seconds);
 }
 
 static int has_news(const worker *w, int ms) {
@@ -139,6 +144,7 @@ static void bury(worker *w, int late, worker_end *end) {
   close(w->line);
   while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR) continue;
   w->pid = 0;
+  end->seconds = w->seconds;
   end->died = late                  ? MLA_DEATH_TIMEOUT
               : WIFSIGNALED(status) ? MLA_DEATH_SIGNAL
                                     : MLA_DEATH_EXIT;
@@ -227,7 +233,10 @@ static const char *meaning_of(int number) {
 
 int worker_end_print(const worker_end *end, char *text, size_t size) {
   if (end->died == MLA_DEATH_TIMEOUT)
-    return snprintf(text, size, "it did not end: the time was up");
+    return snprintf(text, size,
+                    "it did not end: the time was up after %.0f s "
+                    "(--timeout gives more, which a busy machine may need)",
+                    end->seconds);
   if (end->died == MLA_DEATH_SIGNAL)
     return snprintf(text, size, "its process was killed by signal %d%s",
                     (int)end->signal, meaning_of((int)end->signal));

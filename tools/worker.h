@@ -20,6 +20,7 @@
 typedef struct worker {
   pid_t pid; /* 0: there is none */
   int line;
+  double seconds;  /* that it may take */
   double deadline; /* mla_machine_seconds; when it is killed */
 } worker;
 
@@ -27,6 +28,7 @@ typedef struct worker {
 typedef struct worker_end {
   int32_t died;   /* mla_death: never NONE */
   int32_t signal; /* or its exit code */
+  double seconds; /* that it might take */
   int touched;
   mla_touch touch; /* what it died of, if touched */
 } worker_end;
@@ -45,6 +47,8 @@ void worker_say(int line, int32_t kind, const void *answer, size_t size);
 
 /* In the parent. A child that is dead already shows when it is listened to. */
 void worker_ask(worker *w, const void *question, size_t size, double seconds);
+/* From now on. */
+void worker_allow(worker *w, double seconds);
 
 typedef enum worker_news {
   WORKER_SAYS,  /* it said something of that kind */

@@ -84,7 +84,7 @@ each_once 2 'why    its process was killed by signal 6 (it aborted)'
 wayward 1 exit --case "$one" 'merge:f32:n5,h3,s2' --no-shrink
 each_once 2 'why    its process ended with code 7, saying nothing'
 wayward 1 hang --case "$one" 'merge:f32:n5,h3,s2' --timeout 1
-each_once 2 'why    it did not end: the time was up'
+each_once 2 'why    it did not end: the time was up after 1 s (--timeout gives'
 wayward 1 behind --profile "$work/five.txt" --no-shrink
 each_once 5 'fence  memory behind '
 wayward 1 peek-behind --case "$one" 'merge:f32:n5,h3,s2' --no-shrink

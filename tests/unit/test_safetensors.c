@@ -362,6 +362,7 @@ END_TEST
 int main(void) {
   Suite *suite = suite_create("safetensors");
   TCase *tests = tcase_create("safetensors");
+  tcase_set_timeout(tests, 60);
   tcase_add_test(tests, arrays_come_back);
   tcase_add_test(tests, bytes_are_these);
   tcase_add_test(tests, files_are_saved_and_opened);
