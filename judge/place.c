@@ -29,10 +29,14 @@ static mla_status take_on_host(mla_placed *m, int closed, mla_error *err) {
   return MLA_OK;
 }
 
+static uint64_t device_band(const mla_placed *m) {
+  return (MLA_BAND + m->unit - 1) / m->unit * m->unit;
+}
+
 static mla_status take_on_device(mla_place *p, mla_placed *m, mla_error *err) {
   void *memory = NULL;
-  m->lead = (MLA_BAND + m->unit - 1) / m->unit * m->unit;
-  m->bytes = m->lead + m->size + MLA_BAND;
+  m->lead = device_band(m);
+  m->bytes = 2 * m->lead + m->size + MLA_BAND;
   m->image = m->bytes > SIZE_MAX / 2 ? NULL : malloc((size_t)m->bytes);
   if (!m->image)
     return mla_fail(err, MLA_OUT_OF_MEMORY, "memory",
@@ -116,10 +120,14 @@ static mla_status settle(mla_place *p, mla_error *err) {
   return b->stream_sync(mla_device_handle(p->device), NULL, err);
 }
 
-/* Moves a tensor to one end of its pages. */
+/* Moves a tensor to one end of its pages; on a device by a band, so that it
+   lies elsewhere, and as aligned as before. */
 static void move(const mla_place *p, mla_placed *m, int32_t slot,
                  mla_side side) {
-  if (!p->on_host) return;
+  if (!p->on_host) {
+    m->lead = (side == MLA_SIDE_START ? 2 : 1) * device_band(m);
+    return;
+  }
   uint64_t end = m->bytes - m->zone.margin - m->size;
   m->lead = side == MLA_SIDE_START ? m->zone.margin : end / m->unit * m->unit;
   mla_zone_watch(&m->zone, slot, m->image + m->lead, m->size);
