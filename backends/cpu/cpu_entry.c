@@ -6,7 +6,8 @@
 #include "float_bits.h"
 #include "half.h"
 
-#define STEP 256 /* values on their way */
+#define STEP 256  /* values on their way */
+#define LINE 1024 /* values of an entry, bytes of its row */
 
 mla_cpu_entries mla_cpu_entries_of(const mla_cpu_context *c,
                                    const mla_args *args, int slot,
@@ -100,25 +101,55 @@ void mla_cpu_entry_load(const mla_cpu_entries *x, int64_t block, int64_t offset,
 
 /* ---------------------------------------------------------------- writing */
 
-static float amax_of(const mla_cpu_entries *x, mla_cpu_values_fn *values,
-                     const void *state, int64_t first, int64_t count) {
-  float line[STEP], amax = 0;
-  for (int64_t i = 0; i < count; i += STEP) {
-    int64_t here = mla_cpu_min(STEP, count - i);
-    values(state, first + i, here, line);
-    float size = x->table->amax(line, here);
+/* Values of an entry on their way, a line at a time: most have one. */
+typedef struct source {
+  mla_cpu_values_fn *values;
+  const void *state;
+  int64_t width, first, count;
+  float line[LINE];
+} source;
+
+/* Values first .. first + count - 1, LINE of them at most. */
+static const float *values_of(source *s, int64_t first, int64_t count) {
+  if (first < s->first || first + count > s->first + s->count) {
+    s->first = first;
+    s->count = mla_cpu_min(LINE, s->width - first);
+    s->values(s->state, first, s->count, s->line);
+  }
+  return s->line + first - s->first;
+}
+
+static float amax_of(const mla_cpu_entries *x, source *s, int64_t first) {
+  float amax = 0;
+  for (int64_t i = 0; i < x->layout.tile; i += LINE) {
+    int64_t here = mla_cpu_min(LINE, x->layout.tile - i);
+    float size = x->table->amax(values_of(s, first + i, here), here);
     amax = size > amax ? size : amax;
   }
   return amax;
 }
 
+/* mla_cache_scale in f32, where dividing rounds to the same number. */
+static float scale_of(const mla_cache_layout *x, float amax, int pow2) {
+  float most = x->code == MLA_I8 ? 127.0f : x->code == MLA_I4 ? 7.0f : 448.0f;
+  float scale = amax / most, least = pow2 ? 1e-4f : 0x1p-126f;
+  if (!(scale >= least)) scale = least;
+  uint32_t bits = mla_f32_bits(scale), fraction = bits & 0x7FFFFFu;
+  if (pow2 && fraction) scale = mla_f32_of_bits(bits - fraction + (1u << 23));
+  return scale;
+}
+
+/* A power of two is its exponent; infinity has none. */
 static void put_scale(const mla_cache_layout *x, mla_cache_place place,
                       int64_t tile, float scale) {
   unsigned char *scales = place.side ? place.side : place.row + x->scale_at;
-  if (x->scale == MLA_E8M0)
-    scales[tile] = (unsigned char)mla_encode(MLA_E8M0, (double)scale);
-  else
+  uint32_t exponent = mla_f32_bits(scale) >> 23;
+  if (x->scale != MLA_E8M0)
     memcpy(scales + 4 * tile, &scale, sizeof scale);
+  else if (exponent < 255)
+    scales[tile] = (unsigned char)exponent;
+  else
+    scales[tile] = (unsigned char)mla_encode(MLA_E8M0, (double)scale);
 }
 
 /* From an even number on: codes of four bits begin with a byte. */
@@ -138,36 +169,48 @@ static void put_codes(const mla_cpu_entries *x, unsigned char *row,
 }
 
 static void store_tile(const mla_cpu_entries *x, mla_cache_place place,
-                       int64_t tile, int pow2, mla_cpu_values_fn *values,
-                       const void *state) {
-  float line[STEP], scale = x->scale;
+                       int64_t tile, int pow2, source *s) {
+  float scale = x->scale;
   int64_t first = tile * x->layout.tile;
   if (x->layout.scale) {
-    float amax = amax_of(x, values, state, first, x->layout.tile);
-    scale = (float)mla_cache_scale(&x->layout, (double)amax, pow2);
+    scale = scale_of(&x->layout, amax_of(x, s, first), pow2);
     put_scale(&x->layout, place, tile, scale);
   }
-  for (int64_t i = 0; i < x->layout.tile; i += STEP) {
-    int64_t here = mla_cpu_min(STEP, x->layout.tile - i);
-    values(state, first + i, here, line);
-    put_codes(x, place.row, first + i, here, line, scale);
+  for (int64_t i = 0; i < x->layout.tile; i += LINE) {
+    int64_t here = mla_cpu_min(LINE, x->layout.tile - i);
+    put_codes(x, place.row, first + i, here, values_of(s, first + i, here),
+              scale);
+  }
+}
+
+static void store_entry(const mla_cpu_entries *x, mla_cache_place place,
+                        int pow2, source *s) {
+  const mla_cache_layout *layout = &x->layout;
+  memset(place.row, 0, (size_t)layout->row_bytes);
+  if (place.side) memset(place.side, 0, (size_t)layout->side_bytes);
+  for (int64_t t = 0; t < layout->codes / layout->tile; t++)
+    store_tile(x, place, t, pow2, s);
+  for (int64_t i = layout->codes; i < layout->width; i += LINE) {
+    int64_t here = mla_cpu_min(LINE, layout->width - i);
+    x->table->store[MLA_CPU_BF16](
+        place.row + layout->rest_at + 2 * (i - layout->codes),
+        values_of(s, i, here), here);
   }
 }
 
 void mla_cpu_entry_store(const mla_cpu_entries *x, int64_t block,
-                         int64_t offset, int pow2, mla_cpu_values_fn *values,
-                         const void *state) {
-  const mla_cache_layout *layout = &x->layout;
-  mla_cache_place place = mla_cache_find(x->cache, layout, block, offset, 0);
-  float line[STEP];
-  memset(place.row, 0, (size_t)layout->row_bytes);
-  if (place.side) memset(place.side, 0, (size_t)layout->side_bytes);
-  for (int64_t t = 0; t < layout->codes / layout->tile; t++)
-    store_tile(x, place, t, pow2, values, state);
-  for (int64_t i = layout->codes; i < layout->width; i += STEP) {
-    int64_t here = mla_cpu_min(STEP, layout->width - i);
-    values(state, i, here, line);
-    x->table->store[MLA_CPU_BF16](
-        place.row + layout->rest_at + 2 * (i - layout->codes), line, here);
-  }
+                         int64_t offset, int pow2, int far,
+                         mla_cpu_values_fn *values, const void *state) {
+  mla_cache_place place =
+      mla_cache_find(x->cache, &x->layout, block, offset, 0);
+  unsigned char room[LINE], *row = place.row;
+  int aside = far && x->layout.row_bytes <= LINE;
+  source s; /* its line is filled when it is asked for */
+  s.values = values;
+  s.state = state;
+  s.width = x->layout.width;
+  s.first = s.count = 0;
+  if (aside) place.row = room;
+  store_entry(x, place, pow2, &s);
+  if (aside) x->table->stream(row, room, x->layout.row_bytes);
 }

@@ -31,9 +31,10 @@ void mla_cpu_entry_load(const mla_cpu_entries *entries, int64_t block,
 /* Gives values first .. first + count - 1 of what is to be written. */
 typedef void mla_cpu_values_fn(const void *state, int64_t first, int64_t count,
                                float *to);
+/* far: past the caches, to be settled (cpu_kernels.h). */
 void mla_cpu_entry_store(const mla_cpu_entries *entries, int64_t block,
-                         int64_t offset, int pow2, mla_cpu_values_fn *values,
-                         const void *state);
+                         int64_t offset, int pow2, int far,
+                         mla_cpu_values_fn *values, const void *state);
 
 /* Why attention cannot read such a cache with this q_dtype; NULL: it can. */
 const char *mla_cpu_refuse_entries(const mla_problem *problem);

@@ -53,7 +53,7 @@ static void write_scaled(const kv_write *w, int64_t token, int64_t slot) {
       p->cache_format == MLA_CACHE_FP8_584 || (p->flags & MLA_SCALE_POW2);
   written_token x = {w, token};
   mla_cpu_entry_store(&w->entries, slot / p->block_size, slot % p->block_size,
-                      pow2, token_values, &x);
+                      pow2, w->far, token_values, &x);
 }
 
 static void write_token(const kv_write *w, int64_t token, int64_t slot) {
@@ -77,6 +77,15 @@ static void fetch_row(const mla_cpu_context *c, const mla_tensor *t,
                  t->shape[1] * mla_cpu_type_bytes(type));
 }
 
+/* Where a token's entry goes, unless that is written past the caches. */
+static void fetch_entry(const kv_write *w, int64_t slot) {
+  int64_t size = w->c->problem.block_size;
+  if (w->far || !w->entries.layout.quantised) return;
+  mla_cache_place place = mla_cache_find(w->cache, &w->entries.layout,
+                                         slot / size, slot % size, 0);
+  w->c->table.fetch(place.row, w->entries.layout.row_bytes);
+}
+
 /* The first token from `from` on whose slot is this part's. */
 static int64_t next_token(const kv_write *w, int64_t part, int64_t from) {
   const int64_t *slot = w->slots->data;
@@ -86,6 +95,7 @@ static int64_t next_token(const kv_write *w, int64_t part, int64_t from) {
   if (t < end) {
     fetch_row(w->c, w->kv_c, t);
     if (w->k_pe) fetch_row(w->c, w->k_pe, t);
+    fetch_entry(w, slot[t]);
   }
   return t;
 }
