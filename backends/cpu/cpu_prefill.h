@@ -81,6 +81,10 @@ void mla_cpu_prefill_tiles_take(mla_cpu_arena *arena, mla_cpu_prefill *f);
 void mla_cpu_prefill_tiles_gather(const mla_cpu_prefill *f, int64_t at,
                                   const uint16_t *latent, const uint16_t *rope);
 
+/* Packs the group's weights: a panel of a head, of so many. */
+int64_t mla_cpu_prefill_tiles_packs(const mla_cpu_prefill *f);
+void mla_cpu_prefill_tiles_pack(const mla_cpu_prefill *f, int64_t index);
+
 /* From latents to keys and values of every head of the group. */
 void mla_cpu_prefill_tiles_project(mla_cpu_prefill *f);
 

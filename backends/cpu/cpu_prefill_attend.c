@@ -132,16 +132,25 @@ static void settle_panel(const mla_cpu_prefill *f, const mla_cpu_chunk *k,
 /* One tile of queries of one head against one chunk. */
 void mla_cpu_prefill_attend(void *state, int64_t index, int thread) {
   const mla_cpu_prefill *f = state;
-  /* Head after head, so that its keys stay in cache; of a head, the last tiles
-     first, since they see the most: the shortest tasks are left to the end. */
-  int64_t head = index / f->tasks, task = f->tasks - 1 - index % f->tasks;
+  /* The last tiles first, since they see the most, and head after head, so that
+     its keys stay in cache. By tiles keys take a third of the room: the last
+     tiles of all heads first, so that the shortest tasks are left to the end.
+   */
+  int64_t head = f->by_tiles ? index % f->group : index / f->tasks;
+  int64_t turn = f->by_tiles ? index / f->group : index % f->tasks;
+  int64_t task = f->tasks - 1 - turn;
   const mla_cpu_chunk *k = chunk_of_task(f, task);
   int64_t tile = task - k->task, v_dim = f->c->problem.v_head_dim;
   int64_t floats = mla_cpu_part_floats(v_dim);
   mla_cpu_prefill_scratch s = mla_cpu_prefill_scratch_of(f, thread);
   load_queries(f, k, tile, f->first_head + head, &s);
-  for (int p = 0; p < s.tile.panels; p++)
-    mla_cpu_part_clear(mla_cpu_part_at(s.parts + p * floats, v_dim), v_dim);
+  for (int p = 0; p < s.tile.panels; p++) {
+    mla_cpu_part part = mla_cpu_part_at(s.parts + p * floats, v_dim);
+    if (f->by_tiles)
+      mla_cpu_tiles_clear(part);
+    else
+      mla_cpu_part_clear(part, v_dim);
+  }
   attend_chunk(f, k, head, &s);
   for (int p = 0; p < s.tile.panels; p++)
     settle_panel(f, k, (tile * MLA_CPU_PREFILL_PANELS + p) * LANES, head,

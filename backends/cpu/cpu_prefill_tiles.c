@@ -76,11 +76,13 @@ static int64_t row_of(const mla_cpu_prefill *f, int64_t panel, int64_t x) {
   return row - half * LANES + x / 4 * 8 + half * 4 + x % 4;
 }
 
-static void pack_task(void *state, int64_t index, int thread) {
-  const mla_cpu_prefill *f = state;
+int64_t mla_cpu_prefill_tiles_packs(const mla_cpu_prefill *f) {
+  return f->group * panels_of(f);
+}
+
+void mla_cpu_prefill_tiles_pack(const mla_cpu_prefill *f, int64_t index) {
   int64_t head = index / panels_of(f), panel = index % panels_of(f);
   const uint16_t *rows[LANES];
-  (void)thread;
   for (int64_t x = 0; x < LANES; x++) {
     int64_t row = (f->first_head + head) * panels_of(f) * LANES;
     row += row_of(f, panel, x);
@@ -121,10 +123,19 @@ static int64_t blocks_of(const mla_cpu_prefill *f) {
   return mla_cpu_ceil(f->tokens, BLOCK);
 }
 
-/* One head's keys and values of a block of tokens. */
+/* Tasks of a head and a block of tokens: small ones, since threads that share
+   a core with others are half as fast. */
+static int64_t shares_of(const mla_cpu_prefill *f) {
+  return mla_cpu_ceil(panels_of(f), MLA_CPU_PREFILL_PANELS);
+}
+
+/* A share of one head's keys and values of a block of tokens. */
 static void project_task(void *state, int64_t index, int thread) {
   const mla_cpu_prefill *f = state;
+  int64_t p = index % shares_of(f) * MLA_CPU_PREFILL_PANELS;
+  index /= shares_of(f);
   int64_t head = index / blocks_of(f), at = index % blocks_of(f) * BLOCK;
+  int now = (int)mla_cpu_min(MLA_CPU_PREFILL_PANELS, panels_of(f) - p);
   int64_t n = mla_cpu_min(BLOCK, mla_cpu_round_up(f->tokens - at, DEPTH));
   mla_cpu_prefill_scratch s = mla_cpu_prefill_scratch_of(f, thread);
   mla_cpu_tile_rows rows[BLOCK / 16];
@@ -134,22 +145,18 @@ static void project_task(void *state, int64_t index, int thread) {
     rows[i].at = f->latent16 + (at + 16 * i) * f->ld16_latent;
     rows[i].ld = f->ld16_latent;
   }
-  place_rope(f, head, at, n);
+  if (p == 0) place_rope(f, head, at, n);
   f->c->table.tile_begin();
-  for (int64_t p = 0; p < panels_of(f); p += MLA_CPU_PREFILL_PANELS) {
-    int now = (int)mla_cpu_min(MLA_CPU_PREFILL_PANELS, panels_of(f) - p);
-    f->c->table.tile_scores(f->ld16_latent, rows, now, n16,
-                            panel_at(f, head, p), s.tiles.scores);
-    for (int i = 0; i < now; i++)
-      place_panel(f, head, at, n, p + i, s.tiles.scores + i * BLOCK * LANES);
-  }
+  f->c->table.tile_scores(f->ld16_latent, rows, now, n16, panel_at(f, head, p),
+                          s.tiles.scores);
   f->c->table.tile_end();
+  for (int i = 0; i < now; i++)
+    place_panel(f, head, at, n, p + i, s.tiles.scores + i * BLOCK * LANES);
 }
 
 void mla_cpu_prefill_tiles_project(mla_cpu_prefill *f) {
-  int threads = f->c->threads;
-  mla_cpu_parallel(threads, f->group * panels_of(f), pack_task, f);
-  mla_cpu_parallel(threads, f->group * blocks_of(f), project_task, f);
+  mla_cpu_parallel(f->c->threads, f->group * blocks_of(f) * shares_of(f),
+                   project_task, f);
 }
 
 /* ----------------------------------------------------------------- attend */
