@@ -10,6 +10,7 @@ enum {
   usual_splits = 16,   /* parts of a long request */
   slots_a_thread = 16, /* full tiles whose parts may wait */
   tasks_a_thread = 3,  /* enough to even out what tasks differ in */
+  tasks_by_tiles = 2,  /* the same, where each interleaves its values */
   shares_a_thread = 8  /* a unit above 1/8 of a thread's share is split */
 };
 
@@ -93,10 +94,12 @@ static int64_t count_tasks(const batch *b, int panels) {
 }
 
 /* Tall tiles convert the keys less often, low ones give more tasks. For a
-   matrix unit, converting costs about as much as a panel's products. */
+   matrix unit, converting costs about as much as a panel's products; one task
+   a thread would wait for threads that share a core with another guest's. */
 static int choose_panels(const batch *b) {
   int panels = mla_cpu_max_panels(b->context);
-  int64_t wanted = mla_cpu_decode_by_tiles(b->context) ? 1 : tasks_a_thread;
+  int64_t wanted =
+      mla_cpu_decode_by_tiles(b->context) ? tasks_by_tiles : tasks_a_thread;
   wanted *= b->context->threads;
   while (panels > 1 && count_tasks(b, panels) < wanted)
     panels = (panels + 1) / 2;
