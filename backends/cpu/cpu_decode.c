@@ -154,7 +154,6 @@ static void decode_run(const mla_cpu_context *c, const mla_args *args,
   d.k_entries = mla_cpu_entries_of(c, args, MLA_T_CACHE, compute);
   if (d.v_cache)
     d.v_entries = mla_cpu_entries_of(c, args, MLA_T_V_CACHE, compute);
-  d.far = mla_cpu_decode_is_far(&d);
   decode_take(&arena, &d);
   mla_cpu_schedule_make(&d.schedule, c, d.seq_lens->shape[0], d.seq_lens->data,
                         d.starts->data);

@@ -34,7 +34,6 @@ typedef struct mla_cpu_decode {
   const mla_tensor *q, *cache, *v_cache, *table, *seq_lens, *starts, *sink,
       *out, *lse;
   mla_cpu_entries k_entries, v_entries; /* where entries have scales */
-  int far; /* few rows: are keys worth hints (cpu_convert.h)? */
   mla_cpu_schedule schedule;
   unsigned char *scratch;
   uint64_t scratch_bytes;
@@ -60,11 +59,6 @@ void mla_cpu_decode_write(const mla_cpu_decode *d, const mla_cpu_unit *u,
 /* Computes split k of the unit into parts, one a panel. */
 void mla_cpu_decode_split(const mla_cpu_decode *d, const mla_cpu_unit *u,
                           int64_t k, float *parts, mla_cpu_decode_scratch *s);
-
-/* Do all requests together read more of the caches than these hold? One row's
-   products with a key take little longer than the hints for it, which near
-   memory does not need. */
-int mla_cpu_decode_is_far(const mla_cpu_decode *d);
 
 /* ------------------------------------------------------------------- fold */
 

@@ -177,14 +177,14 @@ static void attend_key_rows(const mla_cpu_decode *d, const mla_cpu_unit *u,
                             mla_cpu_decode_scratch *s) {
   mla_cpu_rows_block b;
   key_lists keys;
-  b.ahead = d->far ? fetch_keys : NULL;
-  start_keys(&keys, d, u, first, last, MLA_CPU_BLOCK);
+  int few = mla_cpu_group(&d->c->problem) <= 2;
+  start_keys(&keys, d, u, first, last, few ? MLA_CPU_FEW_BLOCK : MLA_CPU_BLOCK);
   for (; keys.now->n > 0; turn_keys(&keys)) {
     b.first = keys.now->first;
     b.n = keys.now->n;
     b.k = keys.now->k;
     b.v = keys.now->v;
-    b.ahead_state = keys.next;
+    b.next = keys.next->n >= b.n ? keys.next->k : NULL;
     mla_cpu_rows_attend(&d->c->table, &s->tile, &s->few, &b);
   }
 }
@@ -239,12 +239,4 @@ void mla_cpu_decode_split(const mla_cpu_decode *d, const mla_cpu_unit *u,
     attend_key_rows(d, u, k * keys, end, s);
   else
     attend_keys(d, u, k * keys, end, s);
-}
-
-int mla_cpu_decode_is_far(const mla_cpu_decode *d) {
-  int64_t keys = 0, bytes = entry_bytes(d->cache, &d->k_entries.layout);
-  const int32_t *seq_lens = d->seq_lens->data;
-  if (d->v_cache) bytes += entry_bytes(d->v_cache, &d->v_entries.layout);
-  for (int64_t b = 0; b < d->seq_lens->shape[0]; b++) keys += seq_lens[b];
-  return keys * bytes > MLA_CPU_FAR;
 }

@@ -23,6 +23,9 @@
 #define MLA_CPU_LANES 16
 #define MLA_CPU_BLOCK 64       /* keys of one attention block: decode, lists */
 #define MLA_CPU_WIDE_BLOCK 128 /* the same where a key is narrow: prefill */
+#define MLA_CPU_FEW_BLOCK                             \
+  32 /* of few rows: values stay in the nearest cache \
+      */
 
 /* n elements of a type to f32, exact. */
 typedef void mla_cpu_load_fn(float *to, const void *from, int64_t n);
@@ -103,12 +106,14 @@ typedef void mla_cpu_dots_fn(int64_t n, int64_t k, const void *const *keys,
                              float *const *scores);
 
 /* acc[row][c] = beta[row] * acc[row][c] + sum over j of weights[row][j] x
-   value j, each sum one chain started at 0; columns first <= c < end, first a
-   multiple of 16. */
-typedef void mla_cpu_mix_fn(int64_t first, int64_t end, int64_t n,
+   value j, each sum one chain started at 0, c < columns. next (NULL: none): n
+   rows that will be read soon; a hint every MIX_HINT columns, from which the
+   processor goes on by itself, while it multiplies. */
+typedef void mla_cpu_mix_fn(int64_t columns, int64_t n,
                             const void *const *values, int rows,
                             const float *const *weights, const float *beta,
-                            float *const *acc);
+                            float *const *acc, const void *const *next);
+#define MLA_CPU_MIX_HINT 128
 
 /* As softmax, for one row of n scores in a room of MLA_CPU_BLOCK; returns
    beta. */

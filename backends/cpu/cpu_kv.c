@@ -81,8 +81,8 @@ static void fetch_row(const mla_cpu_context *c, const mla_tensor *t,
 static void fetch_entry(const kv_write *w, int64_t slot) {
   int64_t size = w->c->problem.block_size;
   if (w->far || !w->entries.layout.quantised) return;
-  mla_cache_place place = mla_cache_find(w->cache, &w->entries.layout,
-                                         slot / size, slot % size, 0);
+  mla_cache_place place =
+      mla_cache_find(w->cache, &w->entries.layout, slot / size, slot % size, 0);
   w->c->table.fetch(place.row, w->entries.layout.row_bytes);
 }
 

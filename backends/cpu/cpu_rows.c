@@ -87,73 +87,44 @@ static void weigh(const mla_cpu_table *table, const mla_cpu_tile *tile,
   }
 }
 
-/*
- * Where hints are given, products are done a few keys and a few columns at a
- * time, and between them a share of what comes next is fetched: all hints at
- * once would wait for each other, and the products for them.
- */
-enum { keys_at_once = 12, columns_at_once = 64 };
-
-typedef struct pace {
-  const mla_cpu_rows_block *b;
-  int part, parts; /* so far, of all groups */
-} pace;
-
-static void fetch_share(pace *p) {
-  if (p->part < p->parts) p->b->ahead(p->b->ahead_state, p->part++, p->parts);
-}
-
-static void find_scores(const mla_cpu_table *table, const mla_cpu_tile *tile,
-                        int type, const group *g, int32_t n, pace *p) {
-  int32_t step = p->b->ahead ? keys_at_once : n;
-  for (int32_t j = 0; j < n; j += step) {
-    float *scores[group_rows];
-    for (int i = 0; i < g->rows; i++) scores[i] = g->scores[i] + j;
-    if (p->b->ahead) fetch_share(p);
-    table->dots[type](mla_cpu_min(step, n - j), tile->width, p->b->k + j,
-                      g->rows, g->q, scores);
-  }
-}
-
+/* Products of rows that see alike; next: a hint (mla_cpu_mix_fn). */
 static void add_values(const mla_cpu_table *table, const mla_cpu_tile *tile,
-                       int type, const group *g, int32_t n, pace *p) {
-  int64_t step = p->b->ahead ? columns_at_once : tile->v_dim;
-  for (int64_t c = 0; c < tile->v_dim; c += step) {
-    if (p->b->ahead) fetch_share(p);
-    table->mix[type](c, mla_cpu_min(c + step, tile->v_dim), n, p->b->v, g->rows,
-                     g->weights, g->beta, g->acc);
+                       const mla_cpu_rows *r, const group *g,
+                       const mla_cpu_rows_block *b, const void *const *next) {
+  int32_t most = 0, least = b->n;
+  for (int i = 0; i < g->rows; i++) {
+    most = g->visible[i] > most ? g->visible[i] : most;
+    least = g->visible[i] < least ? g->visible[i] : least;
   }
+  if (least == most) {
+    table->mix[r->v_type](tile->v_dim, most, b->v, g->rows, g->weights, g->beta,
+                          g->acc, next);
+    return;
+  }
+  /* No row may meet values that it does not see: they may be infinite. */
+  for (int i = 0; i < g->rows; i++)
+    if (g->visible[i] > 0)
+      table->mix[r->v_type](tile->v_dim, g->visible[i], b->v, 1, g->weights + i,
+                            g->beta + i, g->acc + i, NULL);
 }
 
 static int attend_group(const mla_cpu_table *table, const mla_cpu_tile *tile,
-                        const mla_cpu_rows *r, int at, pace *p) {
-  group g = group_at(tile, r, at, p->b);
-  int32_t most = 0, least = p->b->n;
-  for (int i = 0; i < g.rows; i++) {
-    most = g.visible[i] > most ? g.visible[i] : most;
-    least = g.visible[i] < least ? g.visible[i] : least;
-  }
-  if (most == 0) return g.rows;
-  find_scores(table, tile, r->k_type, &g, most, p);
-  weigh(table, tile, &g);
-  if (least == most) {
-    add_values(table, tile, r->v_type, &g, most, p);
-    return g.rows;
-  }
-  /* No row may meet values that it does not see: they may be infinite. */
+                        const mla_cpu_rows *r, int at,
+                        const mla_cpu_rows_block *b) {
+  group g = group_at(tile, r, at, b);
+  int32_t most = 0;
   for (int i = 0; i < g.rows; i++)
-    if (g.visible[i] > 0)
-      table->mix[r->v_type](0, tile->v_dim, g.visible[i], p->b->v, 1,
-                            g.weights + i, g.beta + i, g.acc + i);
+    most = g.visible[i] > most ? g.visible[i] : most;
+  if (most == 0) return g.rows;
+  table->dots[r->k_type](most, tile->width, b->k, g.rows, g.q, g.scores);
+  weigh(table, tile, &g);
+  add_values(table, tile, r, &g, b, at == 0 ? b->next : NULL);
   return g.rows;
 }
 
 void mla_cpu_rows_attend(const mla_cpu_table *table, const mla_cpu_tile *tile,
                          const mla_cpu_rows *r, const mla_cpu_rows_block *b) {
-  int64_t steps = mla_cpu_ceil(b->n, keys_at_once) +
-                  mla_cpu_ceil(tile->v_dim, columns_at_once);
-  pace p = {b, 0, (int)(mla_cpu_ceil(r->rows, group_rows) * steps)};
-  for (int at = 0; at < r->rows;) at += attend_group(table, tile, r, at, &p);
+  for (int at = 0; at < r->rows;) at += attend_group(table, tile, r, at, b);
 }
 
 /* ------------------------------------------------------------------ parts */

@@ -35,8 +35,7 @@ typedef struct mla_cpu_rows_block {
   const void *const *k, *const *v;
   int64_t first; /* position of the first key */
   int n;
-  mla_cpu_ahead_fn *ahead; /* NULL: nothing to fetch */
-  const void *ahead_state;
+  const void *const *next; /* n keys that come then; NULL: not so many */
 } mla_cpu_rows_block;
 
 void mla_cpu_rows_attend(const mla_cpu_table *table, const mla_cpu_tile *tile,

@@ -415,9 +415,9 @@ static few *few_of(const mla_cpu_table *t, int type) {
   return x;
 }
 
-/* Rows `at` and on, keys and columns in shares; acc starts as the queries. */
-static void run_few(const mla_cpu_table *t, few *x, int at, int rows, int keys,
-                    int columns) {
+/* Rows `at` and on, keys in shares; acc starts as the queries. */
+static void run_few(const mla_cpu_table *t, few *x, int at, int rows,
+                    int keys) {
   const float *q[few_rows], *w[few_rows];
   float *s[few_rows], *acc[few_rows];
   for (int i = 0; i < rows; i++) {
@@ -431,9 +431,8 @@ static void run_few(const mla_cpu_table *t, few *x, int at, int rows, int keys,
     t->dots[x->type](few_n - j < keys ? few_n - j : keys, few_k, x->key + j,
                      rows, q, s);
   }
-  for (int c = 0; c < few_k; c += columns)
-    t->mix[x->type](c, few_k - c < columns ? few_k : c + columns, few_n, x->key,
-                    rows, w, x->beta + at, acc);
+  t->mix[x->type](few_k, few_n, x->key, rows, w, x->beta + at, acc,
+                  keys < few_n ? x->key : NULL);
 }
 
 static void check_few(const few *x, int i) {
@@ -460,19 +459,19 @@ static void check_few(const few *x, int i) {
 }
 
 /* The sums, and that a row's bits depend neither on how many rows there are
-   nor on the shares in which keys and columns come. */
+   nor on the shares in which keys come, nor on hints. */
 START_TEST(few_rows_are_alike) {
   const mla_cpu_table *t = table_of(_i);
   for (int type = 0; t && type < MLA_CPU_TYPES; type++) {
     if (!t->dots[type]) continue;
     few *x = few_of(t, type), *y = few_of(t, type);
-    run_few(t, x, 0, 4, few_n, few_k);
+    run_few(t, x, 0, 4, few_n);
     for (int i = 0; i < few_rows; i++) check_few(x, i);
-    static const int shares[][2] = {{few_n, few_k}, {12, 64}, {5, 16}};
+    static const int shares[] = {few_n, 12, 5};
     for (int s = 0; s < 3; s++)
       for (int rows = 1; rows <= 4; rows *= 2) {
         for (int at = 0; at < few_rows; at += rows)
-          run_few(t, y, at, rows, shares[s][0], shares[s][1]);
+          run_few(t, y, at, rows, shares[s]);
         REQUIRE(memcmp(x->scores, y->scores, sizeof x->scores) == 0,
                 "type %d, %d rows, share %d: scores", type, rows, s);
         for (int i = 0; i < few_rows; i++)

@@ -20,6 +20,7 @@ static inline float one(const void *row, int64_t i) {
   return mla_bf16_to_f32(((const uint16_t *)row)[i]);
 }
 
+#define COLUMN(row, i) ((const char *)((const uint16_t *)(row) + (i)))
 #define DOTS mla_dots_bf16_avx2
 #define MIX mla_mix_bf16_avx2
 #include "rows_avx2.h"

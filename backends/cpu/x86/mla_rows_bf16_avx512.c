@@ -125,11 +125,14 @@ void mla_dots_bf16_avx512(int64_t n, int64_t k, const void *const *keys,
    less. */
 INLINE void mix_some(int64_t n, const void *const *value, int64_t c, int groups,
                      int whole, const float *const *w, const float *beta,
-                     float *const *acc, int rows) {
+                     float *const *acc, int rows, const void *const *next) {
+  int hint = next && c % MLA_CPU_MIX_HINT == 0;
   split s[8];
   for (int i = 0; i < groups * rows; i++)
     s[i].even = s[i].odd = _mm512_setzero_ps();
-  for (int64_t j = 0; j < n; j++)
+  for (int64_t j = 0; j < n; j++) {
+    if (hint)
+      _mm_prefetch((const char *)((const uint16_t *)next[j] + c), _MM_HINT_T1);
     for (int g = 0; g < groups; g++) {
       split x = columns(value[j], c + 32 * g, whole);
       for (int i = 0; i < rows; i++) {
@@ -139,22 +142,24 @@ INLINE void mix_some(int64_t n, const void *const *value, int64_t c, int groups,
         to->odd = _mm512_fmadd_ps(p, x.odd, to->odd);
       }
     }
+  }
   for (int i = 0; i < rows; i++)
     for (int g = 0; g < groups; g++)
       add_up(s[i * groups + g], _mm512_set1_ps(beta[i]), whole,
              acc[i] + c + 32 * g);
 }
 
-INLINE void mix_rows(int64_t c, int64_t end, int64_t n,
-                     const void *const *value, const float *const *w,
-                     const float *beta, float *const *acc, int rows) {
+INLINE void mix_rows(int64_t end, int64_t n, const void *const *value,
+                     const float *const *w, const float *beta,
+                     float *const *acc, int rows, const void *const *next) {
   int groups = rows == 4 ? 2 : 4;
+  int64_t c = 0;
   for (; c + 32 * groups <= end; c += 32 * groups)
-    mix_some(n, value, c, groups, 1, w, beta, acc, rows);
+    mix_some(n, value, c, groups, 1, w, beta, acc, rows, next);
   for (; c + 32 <= end; c += 32)
-    mix_some(n, value, c, 1, 1, w, beta, acc, rows);
+    mix_some(n, value, c, 1, 1, w, beta, acc, rows, next);
   if (c + 16 <= end) {
-    mix_some(n, value, c, 1, 0, w, beta, acc, rows);
+    mix_some(n, value, c, 1, 0, w, beta, acc, rows, next);
     c += 16;
   }
   for (; c < end; c++)
@@ -165,14 +170,14 @@ INLINE void mix_rows(int64_t c, int64_t end, int64_t n,
     }
 }
 
-void mla_mix_bf16_avx512(int64_t first, int64_t end, int64_t n,
-                         const void *const *values, int rows,
-                         const float *const *weights, const float *beta,
-                         float *const *acc) {
+void mla_mix_bf16_avx512(int64_t columns, int64_t n, const void *const *values,
+                         int rows, const float *const *weights,
+                         const float *beta, float *const *acc,
+                         const void *const *next) {
   if (rows == 4)
-    mix_rows(first, end, n, values, weights, beta, acc, 4);
+    mix_rows(columns, n, values, weights, beta, acc, 4, next);
   else if (rows == 2)
-    mix_rows(first, end, n, values, weights, beta, acc, 2);
+    mix_rows(columns, n, values, weights, beta, acc, 2, next);
   else
-    mix_rows(first, end, n, values, weights, beta, acc, 1);
+    mix_rows(columns, n, values, weights, beta, acc, 1, next);
 }

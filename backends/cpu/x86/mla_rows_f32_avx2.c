@@ -15,6 +15,7 @@ static inline float one(const void *row, int64_t i) {
   return ((const float *)row)[i];
 }
 
+#define COLUMN(row, i) ((const char *)((const float *)(row) + (i)))
 #define DOTS mla_dots_f32_avx2
 #define MIX mla_mix_f32_avx2
 #include "rows_avx2.h"

@@ -5,6 +5,7 @@
  *   static inline void two(const void *row, int64_t i, __m256 *a, __m256 *b)
  *     columns i .. i + 15, i a multiple of 16, in the order of cpu_kernels.h
  *   static inline float one(const void *row, int64_t i)
+ *   COLUMN(row, i): a const char * to column i
  *   DOTS, MIX: the names of the two kernels.
  *
  * Eight sums in registers or twelve, whatever the number of rows, and each is
@@ -83,10 +84,12 @@ void DOTS(int64_t n, int64_t k, const void *const *keys, int rows,
 /* 16 * groups columns from c on of `rows` rows; rows * groups is 4 or less. */
 static inline void mix_8(int64_t n, const void *const *value, int64_t c,
                          int groups, const float *const *w, const float *beta,
-                         float *const *acc, int rows) {
+                         float *const *acc, int rows, const void *const *next) {
+  int hint = next && c % MLA_CPU_MIX_HINT == 0;
   __m256 s[8];
   for (int i = 0; i < 2 * groups * rows; i++) s[i] = _mm256_setzero_ps();
-  for (int64_t j = 0; j < n; j++)
+  for (int64_t j = 0; j < n; j++) {
+    if (hint) _mm_prefetch(COLUMN(next[j], c), _MM_HINT_T1);
     for (int g = 0; g < groups; g++) {
       __m256 a, b;
       two(value[j], c + 16 * g, &a, &b);
@@ -97,6 +100,7 @@ static inline void mix_8(int64_t n, const void *const *value, int64_t c,
         to[1] = _mm256_fmadd_ps(p, b, to[1]);
       }
     }
+  }
   for (int i = 0; i < rows; i++)
     for (int x = 0; x < 2 * groups; x++) {
       float *to = acc[i] + c + 8 * x;
@@ -106,15 +110,17 @@ static inline void mix_8(int64_t n, const void *const *value, int64_t c,
     }
 }
 
-static inline void mix_rows(int64_t c, int64_t end, int64_t n,
+static inline void mix_rows(int64_t columns, int64_t n,
                             const void *const *value, const float *const *w,
-                            const float *beta, float *const *acc, int rows) {
+                            const float *beta, float *const *acc, int rows,
+                            const void *const *next) {
   int groups = 4 / rows;
-  for (; c + 16 * groups <= end; c += 16 * groups)
-    mix_8(n, value, c, groups, w, beta, acc, rows);
-  for (; groups > 1 && c + 16 <= end; c += 16)
-    mix_8(n, value, c, 1, w, beta, acc, rows);
-  for (; c < end; c++)
+  int64_t c = 0;
+  for (; c + 16 * groups <= columns; c += 16 * groups)
+    mix_8(n, value, c, groups, w, beta, acc, rows, next);
+  for (; groups > 1 && c + 16 <= columns; c += 16)
+    mix_8(n, value, c, 1, w, beta, acc, rows, next);
+  for (; c < columns; c++)
     for (int i = 0; i < rows; i++) {
       float s = 0.0f;
       for (int64_t j = 0; j < n; j++) s += w[i][j] * one(value[j], c);
@@ -122,13 +128,13 @@ static inline void mix_rows(int64_t c, int64_t end, int64_t n,
     }
 }
 
-void MIX(int64_t first, int64_t end, int64_t n, const void *const *values,
-         int rows, const float *const *weights, const float *beta,
-         float *const *acc) {
+void MIX(int64_t columns, int64_t n, const void *const *values, int rows,
+         const float *const *weights, const float *beta, float *const *acc,
+         const void *const *next) {
   if (rows == 4)
-    mix_rows(first, end, n, values, weights, beta, acc, 4);
+    mix_rows(columns, n, values, weights, beta, acc, 4, next);
   else if (rows == 2)
-    mix_rows(first, end, n, values, weights, beta, acc, 2);
+    mix_rows(columns, n, values, weights, beta, acc, 2, next);
   else
-    mix_rows(first, end, n, values, weights, beta, acc, 1);
+    mix_rows(columns, n, values, weights, beta, acc, 1, next);
 }
