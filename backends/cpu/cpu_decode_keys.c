@@ -177,8 +177,8 @@ static void attend_key_rows(const mla_cpu_decode *d, const mla_cpu_unit *u,
                             mla_cpu_decode_scratch *s) {
   mla_cpu_rows_block b;
   key_lists keys;
-  int few = mla_cpu_group(&d->c->problem) <= 2;
-  start_keys(&keys, d, u, first, last, few ? MLA_CPU_FEW_BLOCK : MLA_CPU_BLOCK);
+  int one = mla_cpu_group(&d->c->problem) == 1;
+  start_keys(&keys, d, u, first, last, one ? MLA_CPU_ONE_BLOCK : MLA_CPU_BLOCK);
   for (; keys.now->n > 0; turn_keys(&keys)) {
     b.first = keys.now->first;
     b.n = keys.now->n;

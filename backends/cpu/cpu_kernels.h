@@ -23,9 +23,7 @@
 #define MLA_CPU_LANES 16
 #define MLA_CPU_BLOCK 64       /* keys of one attention block: decode, lists */
 #define MLA_CPU_WIDE_BLOCK 128 /* the same where a key is narrow: prefill */
-#define MLA_CPU_FEW_BLOCK                             \
-  32 /* of few rows: values stay in the nearest cache \
-      */
+#define MLA_CPU_ONE_BLOCK 32   /* of one head, values stay in L1: decode */
 
 /* n elements of a type to f32, exact. */
 typedef void mla_cpu_load_fn(float *to, const void *from, int64_t n);
