@@ -37,7 +37,7 @@ MLA_DEV void sm90_clear_tail(const sm90_state &s, const sm90_piece &w,
 }
 
 struct sm90_paged {
-  enum { parts = 1 };
+  enum { parts = 1, in_turn = 0 };
   const sm90_piece &w;
   static SM90_MEMBER void wait(const sm90_state &s, int buffer, int part,
                                uint32_t parity) {

@@ -18,6 +18,7 @@
  * How keys come is a Feed:
  *   wait(s, buffer, part, parity) for a part: left boxes, right ones, rope
  *   parts                   whether those have three barriers, or one
+ *   in_turn                 blocks one by one, below, and not by pairs
  *   mask(s, block, acc)     scores of keys that a row does not see to -inf
  *   clear(s, block)         this side's columns of what lies past the last key
  *   release(s, block, rope) this side is done with its boxes, and with rope
@@ -33,7 +34,7 @@
 /* S = Q K^T of one block, as its boxes land. */
 template <class Feed>
 MLA_DEV void sm90_scores(const sm90_state &s, int buffer, float (&acc)[32]) {
-  const uint32_t parity = s.phase[buffer];
+  const uint32_t parity = sm90_phase(s, buffer);
   wgmma_fence();
 #pragma unroll
   for (int box = 0; box < 9; box++) {
@@ -164,9 +165,11 @@ MLA_DEV void sm90_put_max(const sm90_state &s, int which,
   store_shared(sm90_max(s, which) + 32, top[1]);
   mbar_arrive(sm90_bar(s, SM90_MAX_SET + which));
 }
-/* A pair has one phase of these, as buffer 0 has. */
-MLA_DEV void sm90_get_max(const sm90_state &s, int which, float (&top)[2]) {
-  mbar_wait(sm90_bar(s, SM90_MAX_SET + which), s.phase[0]);
+/* A pair has one phase of these, as buffer 0 has; a block of those in turn its
+   buffer's. */
+MLA_DEV void sm90_get_max(const sm90_state &s, int which, uint32_t parity,
+                          float (&top)[2]) {
+  mbar_wait(sm90_bar(s, SM90_MAX_SET + which), parity);
   top[0] = load_shared(sm90_max(s, which));
   top[1] = load_shared(sm90_max(s, which) + 32);
 }
@@ -202,7 +205,7 @@ MLA_DEV void sm90_left(const mla_sm90_args &a, const Feed &feed, sm90_state &s,
   sm90_rescale(o, by);
   feed.clear(s, block);
   sm90_pv_own(s, 0, packed, o);
-  sm90_get_max(s, 1, top1);
+  sm90_get_max(s, 1, s.phase[0], top1);
   sm90_ratio(top0, top1, by);
   sum[0] *= by[0];
   sum[1] *= by[1];
@@ -244,7 +247,7 @@ MLA_DEV void sm90_right(const mla_sm90_args &a, const Feed &feed, sm90_state &s,
     feed.mask(s, block + 1, p);
     sm90_tops(a, p, top1);
   }
-  sm90_get_max(s, 0, top0);
+  sm90_get_max(s, 0, s.phase[0], top0);
   top1[0] = fmaxf(top0[0], top1[0]);
   top1[1] = fmaxf(top0[1], top1[1]);
   sm90_put_max(s, 1, top1);
@@ -290,6 +293,84 @@ MLA_DEV void sm90_pairs(const mla_sm90_args &a, const Feed &feed, sm90_state &s,
   }
 }
 
+/* ----------------------------------------------------------- one by one */
+
+/* Where keys take longer to bring than to multiply, blocks go in turn: whoever
+   scores a block raises the maximum and hands over P as it is then, and both
+   multiply and give the block up before the next one, which may still be on
+   its way, is looked at. */
+
+/* A block that this side scores. */
+template <class Feed>
+MLA_DEV void sm90_own(const mla_sm90_args &a, const Feed &feed, sm90_state &s,
+                      int block, float (&o)[128], float (&top)[2],
+                      float (&sum)[2]) {
+  const int buffer = block & 1;
+  float p[32], now[2], by[2];
+  uint32_t packed[4][4];
+  sm90_scores<Feed>(s, buffer, p);
+  wgmma_wait<0>();
+  wgmma_hold(p);
+  feed.mask(s, block, p);
+  sm90_tops(a, p, now);
+  now[0] = fmaxf(top[0], now[0]);
+  now[1] = fmaxf(top[1], now[1]);
+  sm90_put_max(s, buffer, now);
+  sm90_ratio(top, now, by);
+  sum[0] *= by[0];
+  sum[1] *= by[1];
+  sm90_exp(a, p, now, sum);
+  sm90_pack_p(p, packed);
+  sm90_store_p(s, buffer, packed);
+  mbar_arrive(sm90_bar(s, SM90_P_SET + buffer));
+  sm90_rescale(o, by);
+  top[0] = now[0];
+  top[1] = now[1];
+  feed.clear(s, block);
+  sm90_pv_own(s, buffer, packed, o);
+  wgmma_wait<0>();
+  wgmma_hold(o);
+  feed.release(s, block, 1);
+}
+
+/* A block that the other side has scored. */
+template <class Feed>
+MLA_DEV void sm90_other(const Feed &feed, sm90_state &s, int block,
+                        float (&o)[128], float (&top)[2], float (&sum)[2]) {
+  const int buffer = block & 1;
+  float now[2], by[2];
+  sm90_get_max(s, buffer, sm90_phase(s, buffer), now);
+  sm90_ratio(top, now, by);
+  sum[0] *= by[0];
+  sum[1] *= by[1];
+  sm90_rescale(o, by);
+  top[0] = now[0];
+  top[1] = now[1];
+  Feed::wait(s, buffer, s.side, sm90_phase(s, buffer));
+  mbar_wait(sm90_bar(s, SM90_P_SET + buffer), sm90_phase(s, buffer));
+  feed.clear(s, block);
+  sm90_pv_other(s, buffer, o);
+  wgmma_wait<0>();
+  wgmma_hold(o);
+  feed.release(s, block, 0);
+}
+
+/* All blocks of a piece: the left's, the right's. */
+template <class Feed>
+MLA_DEV void sm90_turns(const mla_sm90_args &a, const Feed &feed, sm90_state &s,
+                        const sm90_piece &w, float (&o)[128], float (&top)[2],
+                        float (&sum)[2]) {
+#pragma unroll 1
+  for (int block = 0; block < w.blocks; block++) {
+    if ((block & 1) == s.side)
+      sm90_own(a, feed, s, block, o, top, sum);
+    else
+      sm90_other(feed, s, block, o, top, sum);
+    s.phase[0] ^= ~block & 1;
+    s.phase[1] ^= block & 1;
+  }
+}
+
 /* A piece's blocks from when Q and keys are on their way to what is written;
    q_turn counts the pieces before. */
 template <class Feed>
@@ -301,7 +382,10 @@ MLA_DEV void sm90_attend(const mla_sm90_args &a, const Feed &feed,
 #pragma unroll
   for (int i = 0; i < 128; i++) o[i] = 0;
   mbar_wait(sm90_bar(s, SM90_Q_FULL), q_turn & 1);
-  sm90_pairs(a, feed, s, w, o, top, sum);
+  if constexpr (Feed::in_turn)
+    sm90_turns(a, feed, s, w, o, top, sum);
+  else
+    sm90_pairs(a, feed, s, w, o, top, sum);
   const sm90_state here = sm90_state_here(s);
   sm90_finish(here, top, sum, inv, lse);
   if (w.whole)

@@ -43,13 +43,14 @@ enum {
 
 /* Barriers in shared memory: q there, and given up; a buffer's keys, left,
    right and rope; the maxima of a pair that one side hands to the other; a
-   buffer's keys given up. */
+   buffer's keys given up; P of a buffer's block, where blocks go in turn. */
 enum {
   SM90_Q_FULL,
   SM90_Q_EMPTY,
   SM90_FULL,
   SM90_MAX_SET = SM90_FULL + 6,
-  SM90_EMPTY = SM90_MAX_SET + 2
+  SM90_EMPTY = SM90_MAX_SET + 2,
+  SM90_P_SET = SM90_EMPTY + 6
 };
 /* Named ones. */
 enum { BAR_P0 = 1, BAR_P1, BAR_LEFT, BAR_RIGHT, BAR_ALL };
@@ -76,6 +77,11 @@ MLA_DEV uint32_t sm90_bar(const sm90_state &s, int i) {
 }
 MLA_DEV uint32_t sm90_box(const sm90_state &s, int buffer, int box) {
   return s.smem + SM90_K + buffer * SM90_TILE + box * SM90_BOX;
+}
+
+/* Registers have no index. */
+MLA_DEV uint32_t sm90_phase(const sm90_state &s, int buffer) {
+  return buffer ? s.phase[1] : s.phase[0];
 }
 
 /* exp2 against a maximum that may be -inf (nothing seen yet). */

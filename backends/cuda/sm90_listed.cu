@@ -1,11 +1,10 @@
 /*
- * The host side of mla_decode_listed_sm90: what it serves, and the launch.
+ * Decode over lists of slots by mla_decode_brought_sm90: what it serves.
  */
 #include <stdio.h>
 
-#include "cuda_fast.h"
-#include "mla_decode_listed_sm90.cuh"
-#include "sm90_decode_host.h"
+#include "sm90_brought_host.h"
+#include "sm90_listed_keys.h"
 
 static int serves(const mla_handle *h, const mla_problem *p,
                   const mla_limits *l) {
@@ -34,11 +33,11 @@ static mla_sm90_list list_of(const mla_slot_list &from) {
   const int bytes = from.entry.scaled ? 1 : 2;
   mla_sm90_list l = {};
   l.cache = (const unsigned char *)from.cache;
-  l.block = (int)(from.block * bytes / LISTED_UNIT);
-  l.row = (int)(from.row * bytes / LISTED_UNIT);
+  l.block = (int)(from.block * bytes / BRING_UNIT);
+  l.row = (int)(from.row * bytes / BRING_UNIT);
   l.capacity = from.capacity;
   l.page = from.block_size;
-  l.shift = l.page & (l.page - 1) ? -1 : __builtin_ctz((unsigned)l.page);
+  l.shift = mla_sm90_shift(l.page);
   l.slots = from.slots;
   l.slots_row = from.slots_row;
   return l;
@@ -66,30 +65,16 @@ static mla_sm90_listed make_args(const mla_gpu_call *c,
   return x;
 }
 
-template <int Keys>
+template <int Kind>
 static mla_status launch(const mla_gpu_call *c) {
   const mla_sm90_grid g = mla_sm90_grid_of(c->plan->handle, c->p->num_heads);
-  const mla_sm90_listed x = make_args(c, g);
-  CUtensorMap q_map;
-  mla_status st = mla_sm90_q_map(c, &q_map);
-  if (st == MLA_OK)
-    st = mla_gpu_shared(c, (const void *)mla_decode_listed_sm90<Keys>,
-                        SM90_BYTES, "decode_listed_sm90");
-  if (st != MLA_OK) return st;
-  cudaLaunchAttribute early;
-  const cudaLaunchConfig_t config =
-      mla_sm90_early(c, dim3((unsigned)g.m_blocks, (unsigned)g.parts),
-                     LISTED_THREADS, SM90_BYTES, &early);
-  st = mla_gpu_check(
-      c->err,
-      cudaLaunchKernelEx(&config, mla_decode_listed_sm90<Keys>, q_map, x),
-      "decode_listed_sm90");
-  return st == MLA_OK ? mla_sm90_merge(c, x.rows, g, c->p->num_heads) : st;
+  return mla_sm90_launch_brought<sm90_listed_keys, Kind>(c, make_args(c, g), g,
+                                                         c->p->num_heads);
 }
 
 static mla_status run(const mla_gpu_call *c) {
-  return c->p->cache_format == MLA_CACHE_BF16 ? launch<LISTED_BF16>(c)
-                                              : launch<LISTED_656>(c);
+  return c->p->cache_format == MLA_CACHE_BF16 ? launch<KEYS_BF16>(c)
+                                              : launch<KEYS_656>(c);
 }
 
 static void describe(const mla_problem *p, mla_answer *answer) {

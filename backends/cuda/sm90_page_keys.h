@@ -1,120 +1,87 @@
 /*
- * sm90_page_keys.h - how one warp brings 16 keys of a request's pages into a
- * buffer, for sm_90a: pages of any size, of numbers or of codes. What lies
- * past the last key becomes zeros.
- *
- * Codes become bf16 on the way, as in sm90_listed_keys.h: a lane has 16 codes
- * of a key's first 512; of the 64 behind them, where they are codes too, four
- * lanes have a key's.
+ * sm90_page_keys.h - keys of requests' pages, of any size, for
+ * mla_decode_brought_sm90. What lies past the last key is none.
  */
 #ifndef MLA_SM90_PAGE_KEYS_H
 #define MLA_SM90_PAGE_KEYS_H
 
-#include "sm90_listed_keys.h"
-
-/* 656: a scale a tile of 128 codes, then bf16. The others: 576 codes. */
-enum { PAGES_BF16, PAGES_656, PAGES_E4M3, PAGES_I8 };
+#include "mla_decode_brought_sm90.cuh"
 
 typedef struct mla_sm90_pages {
   mla_sm90_args rows;
   const unsigned char *cache;
-  int block, row; /* strides, in units of LISTED_UNIT bytes */
+  int block, row; /* strides, in units of BRING_UNIT bytes */
   int shift;      /* page == 1 << shift; -1: it is no power of two */
   int scale_at;   /* of a key's own scale, f32; 0: all have `one` */
   float one;
 } mla_sm90_pages;
+
+/* Keys are all there up to the last: rows tell what they do not see. */
+struct sm90_pages_feed : sm90_brought {
+  SM90_MEMBER void mask(const sm90_state &s, int block,
+                        float (&acc)[32]) const {
+    sm90_mask_tail(s, block, acc);
+  }
+};
 
 /* Where a key is: its page, id -1: it is none, and its place there. */
 typedef struct pages_key {
   int id, offset;
 } pages_key;
 
-MLA_DEV pages_key pages_find(const mla_sm90_pages &x, const sm90_piece &w,
-                             int key) {
-  const int page = x.rows.page;
-  if (key >= w.seq) return {-1, 0};
-  const int at = x.shift >= 0 ? key >> x.shift : key / page;
-  return {x.rows.table[w.request * x.rows.table_row + at], key - at * page};
-}
-MLA_DEV int pages_place(const mla_sm90_pages &x, const pages_key &k) {
-  return k.id < 0 ? -1 : k.id * x.block + k.offset * x.row;
-}
+/* Tables are read two blocks before their pages. */
+struct sm90_page_keys {
+  typedef mla_sm90_pages Args;
+  typedef sm90_pages_feed Feed;
+  const unsigned char *cache;
+  int place, next, scale_at;
+  float one;
 
-/* Lane 4 * k + t has the scale of tile t of key k of four, or a lane that of
-   key lane % 16. */
-template <int Kind>
-MLA_DEV float pages_scales(const mla_sm90_pages &x, int place, int first) {
-  if (Kind == PAGES_656) return listed_load_scale(x.cache, place, first);
-  if (x.scale_at == 0 || place < 0) return x.one;
-  return *(const float *)(listed_entry(x.cache, place) + x.scale_at);
-}
-
-/* Four bytes with a sign as bf16: turned, a byte is 128 more, and exact as the
-   last of 2^23. */
-MLA_DEV uint2 pages_four_i8(uint32_t codes, float scale) {
-  const uint32_t up = codes ^ 0x80808080u, high = 0x4b000000u;
-  float v[4];
-#pragma unroll
-  for (int i = 0; i < 4; i++)
-    v[i] = (__uint_as_float(__byte_perm(up, high, 0x7440 + i)) - 8388736.0f) *
-           scale;
-  return make_uint2(sm90_pack(v[0], v[1]), sm90_pack(v[2], v[3]));
-}
-template <int Kind>
-MLA_DEV uint4 pages_eight(uint32_t a, uint32_t b, float scale) {
-  if (Kind != PAGES_I8) return listed_eight(a, b, scale);
-  const uint2 lo = pages_four_i8(a, scale), hi = pages_four_i8(b, scale);
-  return make_uint4(lo.x, lo.y, hi.x, hi.y);
-}
-
-/* Chunk `to` and the one beside it. */
-template <int Kind>
-MLA_DEV void pages_put(uint32_t to, const uint4 &codes, float scale) {
-  listed_store(to, pages_eight<Kind>(codes.x, codes.y, scale));
-  listed_store(to ^ 16, pages_eight<Kind>(codes.z, codes.w, scale));
-}
-
-/* Chunks 2 * lane and the next of four of the warp's keys, from `first`. */
-template <int Kind>
-MLA_DEV void pages_store_codes(const sm90_state &s, int buffer, int key0,
-                               int first, float scales,
-                               const uint4 (&codes)[LISTED_FOUR]) {
-  if (Kind == PAGES_656) {
-    listed_store_codes(s, buffer, key0 + first, scales, codes);
-    return;
+  SM90_MEMBER sm90_page_keys(const Args &args, int first_key)
+      : cache(args.cache),
+        scale_at(args.scale_at),
+        one(args.one),
+        x(args),
+        key0(first_key) {}
+  static SM90_MEMBER void limits(const mla_sm90_args &a, sm90_state &s,
+                                 const sm90_piece &w) {
+    sm90_limits(a, s, w, (int)blockIdx.x * MLA_SM90_ROWS);
   }
-  const int lane = sm90_here(MLA_LANE);
-  const uint32_t to =
-      listed_chunk(s, buffer, key0 + first + listed_key(lane, 0), 2 * lane);
-#pragma unroll
-  for (int j = 0; j < LISTED_FOUR; j++)
-    pages_put<Kind>(to ^ (uint32_t)(j * (128 + 16)), codes[j],
-                    MLA_SHFL(scales, first + listed_key(lane, j)));
-}
+  SM90_MEMBER void begin(const sm90_piece &w) {
+    const pages_key now = find(w, 0), then = find(w, 1);
+    last = find(w, 2);
+    place = at(now);
+    next = at(then);
+  }
+  SM90_MEMBER void step(const sm90_piece &w, int i) {
+    place = next;
+    next = at(last);
+    last = find(w, i + 2);
+  }
+  SM90_MEMBER const unsigned char *next_cache() const { return cache; }
+  SM90_MEMBER void done(const sm90_state &s, int buffer, int live) const {
+    (void)live;
+    fence_async();
+    mbar_arrive(sm90_bar(s, SM90_FULL + buffer));
+  }
 
-/* Codes 512 to 575: eight keys at once, 16 codes a lane. */
-enum { PAGES_TAIL = 2 };
-MLA_DEV void pages_load_tail(const unsigned char *cache, int place,
-                             uint4 (&codes)[PAGES_TAIL]) {
-  const int lane = sm90_here(MLA_LANE);
-#pragma unroll
-  for (int i = 0; i < PAGES_TAIL; i++) {
-    const int from = MLA_SHFL(place, lane / 4 + 8 * i);
-    codes[i] = make_uint4(0, 0, 0, 0);
-    if (from >= 0)
-      codes[i] = listed_load(listed_entry(cache, from) + 512 + lane % 4 * 16);
+ private:
+  const Args &x;
+  int key0;
+  pages_key last; /* in the next block but one */
+
+  /* This lane's key in block i of the piece. */
+  SM90_MEMBER pages_key find(const sm90_piece &w, int i) const {
+    const int page = x.rows.page;
+    const int key =
+        (w.block + i) * MLA_SM90_BLOCK + key0 + MLA_LANE % BRING_KEYS;
+    if (i >= w.blocks || key >= w.seq) return {-1, 0};
+    const int n = x.shift >= 0 ? key >> x.shift : key / page;
+    return {x.rows.table[w.request * x.rows.table_row + n], key - n * page};
   }
-}
-template <int Kind>
-MLA_DEV void pages_store_tail(const sm90_state &s, int buffer, int key0,
-                              float scales, const uint4 (&codes)[PAGES_TAIL]) {
-  const int lane = sm90_here(MLA_LANE);
-#pragma unroll
-  for (int i = 0; i < PAGES_TAIL; i++) {
-    const int key = lane / 4 + 8 * i;
-    pages_put<Kind>(listed_chunk(s, buffer, key0 + key, 64 + lane % 4 * 2),
-                    codes[i], MLA_SHFL(scales, key));
+  SM90_MEMBER int at(const pages_key &k) const {
+    return k.id < 0 ? -1 : k.id * x.block + k.offset * x.row;
   }
-}
+};
 
 #endif

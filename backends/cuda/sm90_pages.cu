@@ -1,19 +1,19 @@
 /*
- * The host side of mla_decode_pages_sm90: what it serves, and the launch.
+ * Decode over pages of codes, and of bf16 that the copy engine cannot bring,
+ * by mla_decode_brought_sm90: what it serves.
  */
 #include <stdio.h>
 
-#include "cuda_fast.h"
-#include "mla_decode_pages_sm90.cuh"
-#include "sm90_decode_host.h"
+#include "sm90_brought_host.h"
+#include "sm90_page_keys.h"
 
 static int kind_of(int format) {
   switch (format) {
-    case MLA_CACHE_BF16: return PAGES_BF16;
-    case MLA_CACHE_FP8_DS_MLA: return PAGES_656;
+    case MLA_CACHE_BF16: return KEYS_BF16;
+    case MLA_CACHE_FP8_DS_MLA: return KEYS_656;
     case MLA_CACHE_FP8_E4M3:
-    case MLA_CACHE_FP8_TOKEN: return PAGES_E4M3;
-    case MLA_CACHE_INT8_TOKEN: return PAGES_I8;
+    case MLA_CACHE_FP8_TOKEN: return KEYS_E4M3;
+    case MLA_CACHE_INT8_TOKEN: return KEYS_I8;
     default: return -1;
   }
 }
@@ -36,13 +36,13 @@ static int takes(const mla_gpu_call *c) {
 static mla_sm90_pages make_args(const mla_gpu_call *c, const mla_sm90_grid &g) {
   const mla_tensor *cache = mla_arg(c->args, MLA_T_CACHE);
   const mla_entry entry = mla_gpu_entry(c, MLA_T_CACHE);
-  const int bytes = mla_dtype_bits(cache->dtype) / 8, page = c->p->block_size;
+  const int bytes = mla_dtype_bits(cache->dtype) / 8;
   mla_sm90_pages x = {};
   x.rows = mla_sm90_paged_args(c, g);
   x.cache = (const unsigned char *)cache->data;
-  x.block = (int)(cache->stride[0] * bytes / LISTED_UNIT);
-  x.row = (int)(cache->stride[1] * bytes / LISTED_UNIT);
-  x.shift = page & (page - 1) ? -1 : __builtin_ctz((unsigned)page);
+  x.block = (int)(cache->stride[0] * bytes / BRING_UNIT);
+  x.row = (int)(cache->stride[1] * bytes / BRING_UNIT);
+  x.shift = mla_sm90_shift(c->p->block_size);
   if (entry.scale != MLA_DTYPE_NONE) x.scale_at = entry.scale_at;
   x.one = entry.one;
   return x;
@@ -52,30 +52,16 @@ template <int Kind>
 static mla_status launch(const mla_gpu_call *c) {
   const int64_t rows = mla_sm90_rows(c->p, &c->plan->limits);
   const mla_sm90_grid g = mla_sm90_grid_of(c->plan->handle, rows);
-  const mla_sm90_pages x = make_args(c, g);
-  CUtensorMap q_map;
-  mla_status st = mla_sm90_q_map(c, &q_map);
-  if (st == MLA_OK)
-    st = mla_gpu_shared(c, (const void *)mla_decode_pages_sm90<Kind>,
-                        SM90_BYTES, "decode_pages_sm90");
-  if (st != MLA_OK) return st;
-  cudaLaunchAttribute early;
-  const cudaLaunchConfig_t config =
-      mla_sm90_early(c, dim3((unsigned)g.m_blocks, (unsigned)g.parts),
-                     LISTED_THREADS, SM90_BYTES, &early);
-  st = mla_gpu_check(
-      c->err,
-      cudaLaunchKernelEx(&config, mla_decode_pages_sm90<Kind>, q_map, x),
-      "decode_pages_sm90");
-  return st == MLA_OK ? mla_sm90_merge(c, x.rows, g, (int)rows) : st;
+  return mla_sm90_launch_brought<sm90_page_keys, Kind>(c, make_args(c, g), g,
+                                                       (int)rows);
 }
 
 static mla_status run(const mla_gpu_call *c) {
   switch (kind_of(c->p->cache_format)) {
-    case PAGES_656: return launch<PAGES_656>(c);
-    case PAGES_E4M3: return launch<PAGES_E4M3>(c);
-    case PAGES_I8: return launch<PAGES_I8>(c);
-    default: return launch<PAGES_BF16>(c);
+    case KEYS_656: return launch<KEYS_656>(c);
+    case KEYS_E4M3: return launch<KEYS_E4M3>(c);
+    case KEYS_I8: return launch<KEYS_I8>(c);
+    default: return launch<KEYS_BF16>(c);
   }
 }
 
