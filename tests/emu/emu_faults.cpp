@@ -103,6 +103,15 @@ MLA_KERNEL behind_memory(float *out, int faulty) {
   FAULT(behind_memory)
 }
 
+/* Two numbers at once, to where one begins. */
+MLA_KERNEL misaligned(float *out, int faulty) {
+  typedef float pair __attribute__((vector_size(8), may_alias));
+  const int at = MLA_TID + (faulty && MLA_TID == 8);
+  if (MLA_TID % 4 == 0) *reinterpret_cast<pair *>(out + at) = pair{1, 1};
+  FAULT(misaligned)
+  if (MLA_TID % 4 > 1) out[MLA_TID] = 1;
+}
+
 /* What nobody wrote is NaN: it shows in the result. */
 MLA_KERNEL unwritten(float *out, int faulty) {
   MLA_SHARED_TILE(float, kept, 1, LANES);
@@ -211,6 +220,8 @@ static const struct fault faults[] = {
      "shared memory overrun"},
     {"memory overrun", "FAULT(behind_memory)", behind_memory,
      "no memory of the device"},
+    {"two numbers where one begins", "FAULT(misaligned)", misaligned,
+     "misaligned"},
     {"shared memory nobody wrote", "FAULT(unwritten)", unwritten, NULL},
     {"a missing wave synchronisation", "FAULT(within_wave)", within_wave,
      "no barrier between"},

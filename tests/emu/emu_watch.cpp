@@ -284,6 +284,22 @@ inline void touch(const void *address, size_t size, bool write,
   touch_unknown(address, size, write, pc);
 }
 
+/* Devices fault where a host does not. */
+__attribute__((noinline)) void stop_misaligned(const void *address, size_t size,
+                                               bool write, const void *pc) {
+  if (!is_by_lane()) return;
+  emu_stop("misaligned %s of %zu bytes at %p by lane %d, %s",
+           write ? "write" : "read", size, address, emu_current.lane,
+           emu_where(pc, NULL, 0).c_str());
+}
+
+inline void touch_aligned(const void *address, size_t size, bool write,
+                          const void *pc) {
+  if (reinterpret_cast<uintptr_t>(address) % size != 0)
+    stop_misaligned(address, size, write, pc);
+  touch(address, size, write, pc);
+}
+
 }  // namespace
 
 void emu_forget_known() {
@@ -361,10 +377,10 @@ void *emu_shared_tile(size_t bytes, size_t alignment, const char *name,
 #define CALLER __builtin_return_address(0)
 #define ACCESS(size)                           \
   HOOK __tsan_read##size(void *p) {            \
-    touch(p, size, false, CALLER);             \
+    touch_aligned(p, size, false, CALLER);     \
   }                                            \
   HOOK __tsan_write##size(void *p) {           \
-    touch(p, size, true, CALLER);              \
+    touch_aligned(p, size, true, CALLER);      \
   }                                            \
   HOOK __tsan_unaligned_read##size(void *p) {  \
     touch(p, size, false, CALLER);             \
@@ -373,10 +389,10 @@ void *emu_shared_tile(size_t bytes, size_t alignment, const char *name,
     touch(p, size, true, CALLER);              \
   }                                            \
   HOOK __tsan_volatile_read##size(void *p) {   \
-    touch(p, size, false, CALLER);             \
+    touch_aligned(p, size, false, CALLER);     \
   }                                            \
   HOOK __tsan_volatile_write##size(void *p) {  \
-    touch(p, size, true, CALLER);              \
+    touch_aligned(p, size, true, CALLER);      \
   }
 ACCESS(1)
 ACCESS(2)
