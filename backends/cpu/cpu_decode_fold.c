@@ -8,7 +8,7 @@
 
 #define LANES MLA_CPU_LANES
 
-enum { fold_slices = 8 }; /* of a panel's values */
+enum { most_slices = 16 }; /* of a panel's values */
 
 void mla_cpu_decode_fold_panel(const mla_cpu_decode *d, mla_cpu_part part,
                                mla_cpu_part other) {
@@ -32,12 +32,19 @@ void mla_cpu_decode_write_panel(const mla_cpu_decode *d, const mla_cpu_unit *u,
 
 float *mla_cpu_decode_slot(const mla_cpu_decode *d, const mla_cpu_unit *u,
                            int64_t split, int64_t panel) {
-  int64_t at = u->slot + split * d->schedule.panels + panel;
+  int64_t at = u->slot + split * u->panels + panel;
   return d->schedule.slots + at * mla_cpu_part_floats(d->c->problem.v_dim);
 }
 
+/* As many of a panel as give every thread one. */
+static int64_t slices_of(const mla_cpu_decode *d) {
+  int64_t panels = d->schedule.shared_units * d->schedule.panels;
+  if (panels == 0) return 1;
+  return mla_cpu_min(mla_cpu_ceil(d->c->threads, panels), most_slices);
+}
+
 int64_t mla_cpu_decode_folds(const mla_cpu_decode *d) {
-  return d->schedule.shared_units * d->schedule.panels * fold_slices;
+  return d->schedule.shared_units * d->schedule.panels * slices_of(d);
 }
 
 /* Few rows: all of a panel at once. */
@@ -90,11 +97,12 @@ static void fold_tiles(const mla_cpu_decode *d, const mla_cpu_unit *u,
  */
 void mla_cpu_decode_fold(void *state, int64_t index, int thread) {
   const mla_cpu_decode *d = state;
-  int64_t v_dim = d->c->problem.v_dim, slice = index % fold_slices;
+  int64_t v_dim = d->c->problem.v_dim;
+  int64_t slices = slices_of(d), slice = index % slices;
   int64_t step = mla_cpu_decode_by_tiles(d->c) ? 32 : 1;
-  int64_t first = v_dim / step * slice / fold_slices * step;
-  int64_t count = v_dim / step * (slice + 1) / fold_slices * step - first;
-  index /= fold_slices;
+  int64_t first = v_dim / step * slice / slices * step;
+  int64_t count = v_dim / step * (slice + 1) / slices * step - first;
+  index /= slices;
   const mla_cpu_unit *u = &d->schedule.unit[index / d->schedule.panels];
   int panel = (int)(index % d->schedule.panels);
   int64_t splits = mla_cpu_splits(u->length, d->c->limits.num_splits);

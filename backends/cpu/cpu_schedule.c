@@ -93,16 +93,23 @@ static int64_t count_tasks(const batch *b, int panels) {
   return tasks * b->context->problem.num_kv_heads;
 }
 
+/* Lower tiles; for a matrix unit by a quarter at a time, since what is then
+   left of the rows makes small tasks, which come last. */
+static int lower(int panels, int by_tiles) {
+  if (!by_tiles) return (panels + 1) / 2;
+  return panels - (panels < 4 ? 1 : panels / 4);
+}
+
 /* Tall tiles convert the keys less often, low ones give more tasks. For a
    matrix unit, converting costs about as much as a panel's products; one task
    a thread would wait for threads that share a core with another guest's. */
 static int choose_panels(const batch *b) {
   int panels = mla_cpu_max_panels(b->context);
-  int64_t wanted =
-      mla_cpu_decode_by_tiles(b->context) ? tasks_by_tiles : tasks_a_thread;
+  int by_tiles = mla_cpu_decode_by_tiles(b->context);
+  int64_t wanted = by_tiles ? tasks_by_tiles : tasks_a_thread;
   wanted *= b->context->threads;
   while (panels > 1 && count_tasks(b, panels) < wanted)
-    panels = (panels + 1) / 2;
+    panels = lower(panels, by_tiles);
   return panels;
 }
 
@@ -119,6 +126,7 @@ static void add_units(mla_cpu_schedule *s, const batch *b, int64_t request) {
       u.kv_head = g;
       u.row = row;
       u.rows = (int32_t)mla_cpu_min(tile, rows - row);
+      u.panels = (int32_t)mla_cpu_ceil(u.rows, LANES);
       u.work = u.rows * (u.length + MLA_CPU_BLOCK);
       s->unit[s->units++] = u;
     }
@@ -165,7 +173,7 @@ static void share_out(mla_cpu_schedule *s, const mla_cpu_context *c) {
   for (; i < s->units; i++) {
     mla_cpu_unit *u = &s->unit[i];
     int64_t splits = mla_cpu_splits(u->length, c->limits.num_splits);
-    int64_t need = splits * s->panels;
+    int64_t need = splits * u->panels;
     if (c->threads == 1 || splits < 2 || used + need > s->slot_panels) break;
     if (u->work < large) break;
     u->slot = used;

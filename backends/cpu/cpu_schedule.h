@@ -20,6 +20,7 @@ typedef struct mla_cpu_unit {
   int64_t row;       /* first row, of rows_of_request = q_len * group */
   int64_t slot;      /* first slot of its parts; -1: one task does it all */
   int32_t rows;      /* of this tile */
+  int32_t panels;    /* that hold them */
   int32_t request;   /* b */
   int32_t kv_head;   /* g */
   int32_t query_len; /* of the request */
@@ -36,7 +37,7 @@ typedef struct mla_cpu_schedule {
   mla_cpu_work *work;
   int64_t units, works;
   int64_t shared_units; /* the first of unit[], whose parts wait in slots */
-  float *slots;         /* [slot][panels] parts */
+  float *slots;         /* [slot] parts, of a unit split after split */
   int64_t slot_panels;  /* room, in panels */
 } mla_cpu_schedule;
 
