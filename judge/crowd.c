@@ -47,15 +47,13 @@ static void *call_on(void *context) {
 }
 
 static void compare(hearing *h) {
-  for (int s = 0; s < MLA_T_COUNT; s++) {
-    if (!h->first[s] || mla_hearing_is_right(h, s)) continue;
-    mla_hearing_end(h, MLA_VERDICT_FAIL,
-                    "while another thread runs the plan, too, a run gives "
-                    "another %s",
-                    mla_slot_name(s));
-    h->verdict->crowded = 1;
-    return;
-  }
+  int s;
+  if (mla_hearing_is_again(h, &s)) return;
+  mla_hearing_end(h, MLA_VERDICT_FAIL,
+                  "while another thread runs the plan, too, a run gives "
+                  "another %s",
+                  mla_slot_name(s));
+  h->verdict->crowded = 1;
 }
 
 static void run_beside(neighbour *n) {

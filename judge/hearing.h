@@ -43,8 +43,9 @@ int mla_hearing_is_output(const hearing *h, int slot);
 void mla_repeat(hearing *h);
 /* Beside another thread, where the case asks for it: crowd.c. */
 void mla_crowd(hearing *h);
-/* The first run's bits, or, where bits are not promised, right values. */
-int mla_hearing_is_right(const hearing *h, int slot);
+/* Are the outputs the first run's, to the bit where bits are promised? 0: the
+   slot that differs is in *wrong. */
+int mla_hearing_is_again(const hearing *h, int *wrong);
 /* As a graph, where that was declared to be safe: replay.c. */
 void mla_replay_graph(hearing *h);
 
