@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds decode_probe, prefill_probe, codes_probe and ceiling_probe into a folder:
-# tests/device/build_probe.sh OUT_DIR
+# Builds decode_probe, prefill_probe, codes_probe and ceiling_probe into a
+# folder: tests/device/build_probe.sh OUT_DIR
 set -e
 out=${1:?folder}
 root=$(cd "$(dirname "$0")/../.." && pwd)

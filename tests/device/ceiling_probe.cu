@@ -29,33 +29,13 @@ static void read_memory() {
 
 static void product() {
   const int n = 8192;
-  session x;
   __nv_bfloat16 *m[3];
   for (int i = 0; i < 3; i++) {
     CK(cudaMalloc(&m[i], (size_t)n * n * 2));
     fill<<<1024, 256>>>(m[i], (size_t)n * n, (unsigned)i, 1.f);
   }
-  mla_problem pr = {};
-  pr.size = sizeof pr;
-  pr.op = MLA_OP_MATMUL;
-  pr.q_dtype = pr.out_dtype = pr.weight_dtype = MLA_BF16;
-  pr.q_lora_rank = pr.hidden_size = n;
-  mla_limits l = {};
-  l.size = sizeof l;
-  l.tokens = n;
-  begin(x, pr, l);
-  const double us = time_graph(4, [&](int, cudaStream_t s) {
-    mla_error err = {};
-    err.size = sizeof err;
-    mla_tensor t[MLA_T_COUNT] = {};
-    t[MLA_T_A] = dense(m[0], MLA_BF16, {n, n});
-    t[MLA_T_B] = dense(m[1], MLA_BF16, {n, n});
-    t[MLA_T_OUT] = dense(m[2], MLA_BF16, {n, n});
-    mla_args a = {sizeof a, MLA_T_COUNT, t};
-    x.b->run(x.plan, &a, x.ws, x.ws_bytes, (mla_stream)(void *)s, &err);
-  });
+  const double us = time_product(m[0], m[1], m[2], n, n, n);
   printf("product %.0f TFLOP/s\n", 2.0 * n * n * n / us * 1e-6);
-  finish(x);
   for (int i = 0; i < 3; i++) cudaFree(m[i]);
 }
 

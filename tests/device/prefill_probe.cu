@@ -238,31 +238,10 @@ static int check(const shape &s) {
 
 /* The up-projection as an operation of its own, to be taken off. */
 static double time_up(const problem_data &p) {
-  session x;
   const int rows = p.s.heads * (NOPE + VALUE), n = p.tokens;
   __nv_bfloat16 *out;
   CK(cudaMalloc(&out, (size_t)n * rows * 2));
-  mla_problem pr = {};
-  pr.size = sizeof pr;
-  pr.op = MLA_OP_MATMUL;
-  pr.q_dtype = pr.out_dtype = pr.weight_dtype = MLA_BF16;
-  pr.q_lora_rank = LATENT;
-  pr.hidden_size = rows;
-  mla_limits l = {};
-  l.size = sizeof l;
-  l.tokens = n;
-  begin(x, pr, l);
-  const double us = time_graph(4, [&](int, cudaStream_t s) {
-    mla_error err = {};
-    err.size = sizeof err;
-    mla_tensor t[MLA_T_COUNT] = {};
-    t[MLA_T_A] = dense(p.kv_c, MLA_BF16, {n, LATENT});
-    t[MLA_T_B] = dense(p.w, MLA_BF16, {rows, LATENT});
-    t[MLA_T_OUT] = dense(out, MLA_BF16, {n, rows});
-    mla_args a = {sizeof a, MLA_T_COUNT, t};
-    x.b->run(x.plan, &a, x.ws, x.ws_bytes, (mla_stream)(void *)s, &err);
-  });
-  finish(x);
+  const double us = time_product(p.kv_c, p.w, out, n, rows, LATENT);
   cudaFree(out);
   return us;
 }

@@ -127,4 +127,32 @@ static double time_graph(int sets, Launch launch) {
   return times[times.size() / 2];
 }
 
+/* Microseconds of out (m x n) = a (m x k) by b (n x k), transposed, in bf16. */
+static inline double time_product(__nv_bfloat16 *a, __nv_bfloat16 *b,
+                                  __nv_bfloat16 *out, int m, int n, int k) {
+  session x;
+  mla_problem pr = {};
+  pr.size = sizeof pr;
+  pr.op = MLA_OP_MATMUL;
+  pr.q_dtype = pr.out_dtype = pr.weight_dtype = MLA_BF16;
+  pr.q_lora_rank = k;
+  pr.hidden_size = n;
+  mla_limits l = {};
+  l.size = sizeof l;
+  l.tokens = m;
+  begin(x, pr, l);
+  const double us = time_graph(4, [&](int, cudaStream_t s) {
+    mla_error err = {};
+    err.size = sizeof err;
+    mla_tensor t[MLA_T_COUNT] = {};
+    t[MLA_T_A] = dense(a, MLA_BF16, {m, k});
+    t[MLA_T_B] = dense(b, MLA_BF16, {n, k});
+    t[MLA_T_OUT] = dense(out, MLA_BF16, {m, n});
+    mla_args args = {sizeof args, MLA_T_COUNT, t};
+    x.b->run(x.plan, &args, x.ws, x.ws_bytes, (mla_stream)(void *)s, &err);
+  });
+  finish(x);
+  return us;
+}
+
 #endif
