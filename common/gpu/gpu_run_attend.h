@@ -9,7 +9,7 @@
 #define MLA_GPU_RUN_ATTEND_H
 
 #include "gpu_host_attend.h"
-#include "gpu_merge.h"
+#include "gpu_merge_few.h"
 #include "gpu_run_product.h"
 
 /* The most f32 a slice's partial results may take: 1 GiB. */
@@ -101,15 +101,41 @@ static mla_status mla_gpu_merge_launch(const mla_gpu_call *c, mla_merge_args m,
   return mla_gpu_launched(c, "merge_rows");
 }
 
+template <int DT, int N, int P>
+static mla_status mla_gpu_merge_few(const mla_gpu_call *c, mla_merge_args m,
+                                    int64_t tokens) {
+  const int rows = MLA_MERGE_LOADS / P, wave = c->plan->handle->wave;
+  const int stretches = (m.dv + wave * N - 1) / (wave * N);
+  int groups = MLA_MERGE_THREADS / wave / stretches;
+  if (groups > (m.heads + rows - 1) / rows)
+    groups = (m.heads + rows - 1) / rows;
+  if (!groups) return mla_gpu_merge_launch<DT, N>(c, m, tokens);
+  m.waves = groups * stretches;
+  const int heads = groups * rows;
+  MLA_LAUNCH((mla_merge_few<DT, N, P>),
+             dim3((unsigned)tokens, (unsigned)((m.heads + heads - 1) / heads)),
+             dim3((unsigned)(m.waves * wave)), 0, c->stream, m, stretches);
+  return mla_gpu_launched(c, "merge_few");
+}
+
+template <int DT, int N>
+static mla_status mla_gpu_merge_parts(const mla_gpu_call *c,
+                                      const mla_merge_args &m, int64_t tokens) {
+  if (m.count <= 2) return mla_gpu_merge_few<DT, N, 2>(c, m, tokens);
+  if (m.count <= MLA_MERGE_FEW)
+    return mla_gpu_merge_few<DT, N, MLA_MERGE_FEW>(c, m, tokens);
+  return mla_gpu_merge_launch<DT, N>(c, m, tokens);
+}
+
 static mla_status mla_gpu_merge(const mla_gpu_call *c, const mla_merge_args &m,
                                 int64_t tokens) {
   if (!mla_gpu_merge_whole(m))
     return mla_gpu_merge_launch<MLA_F32, 1>(c, m, tokens);
   if (m.parts_dtype == MLA_F32)
-    return mla_gpu_merge_launch<MLA_F32, 4>(c, m, tokens);
+    return mla_gpu_merge_parts<MLA_F32, 4>(c, m, tokens);
   if (m.parts_dtype == MLA_BF16)
-    return mla_gpu_merge_launch<MLA_BF16, 8>(c, m, tokens);
-  return mla_gpu_merge_launch<MLA_F16, 8>(c, m, tokens);
+    return mla_gpu_merge_parts<MLA_BF16, 8>(c, m, tokens);
+  return mla_gpu_merge_parts<MLA_F16, 8>(c, m, tokens);
 }
 
 /* Merging the splits of gpu_attend.h into out and lse. */

@@ -53,6 +53,6 @@ holds "what ran" FAIL "$work/case"
 touch "$work/log"
 holds "launches" 'launch .*mla_attend_partial.* grid 1,1,1 block 256' \
   "$work/log"
-holds "launches" 'launch .*mla_merge_rows.* grid 1,4,1 block 64' "$work/log"
+holds "launches" 'launch .*mla_merge_few.* grid 1,1,1 block 64' "$work/log"
 [ $failures = 0 ] || exit 1
 echo "hip_lazy: absent, old, other and late libraries are told apart"
