@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds decode_probe, prefill_probe, codes_probe and ceiling_probe into a
-# folder: tests/device/build_probe.sh OUT_DIR
+# Builds decode_probe, prefill_probe, codes_probe, ceiling_probe and
+# start_probe into a folder: tests/device/build_probe.sh OUT_DIR
 set -e
 out=${1:?folder}
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -20,7 +20,8 @@ compile="nvcc -O3 -std=c++17 -gencode arch=compute_90a,code=sm_90a $flags \
 for f in cuda_backend sm90_decode sm90_listed sm90_pages sm90_merge sm90_prefill sm90_prefill_parts sm90_product; do
   $compile -c "$root/backends/cuda/$f.cu" -o "$out/$f.cu.o"
 done
-for probe in decode_probe prefill_probe codes_probe ceiling_probe; do
+for probe in decode_probe prefill_probe codes_probe ceiling_probe \
+  start_probe; do
   $compile -o "$out/$probe" "$root/tests/device/$probe.cu" "$out"/*.cu.o \
     "$out/libcommon.a"
 done

@@ -3,14 +3,16 @@
  * development tool: what is right, mlacheck says.
  *
  *   codes_probe [FORMAT KEYS H B]...   KEYS: of a request, all of them; or
- * L2048: as many listed of 32768
+ * L2048: as many listed of 32768; or P8192: 2048 listed of one request's 8192,
+ * B of its tokens
+ *   codes_probe pages FORMAT KEYS B    a table: sizes of pages by heads
  *
  * Microseconds by graph replay; pages and lists change from call to call.
  */
 #include "probe.cuh"
 
 struct shape {
-  int format, heads, batch, keys, listed;
+  int format, heads, batch, keys, listed, page, shared;
 };
 
 static int entry_bytes(int format) {
@@ -54,23 +56,26 @@ static mla_problem problem_of(const shape &s) {
   pr.num_heads = s.heads;
   pr.kv_lora_rank = 512;
   pr.qk_rope_head_dim = 64;
-  pr.block_size = 64;
+  pr.block_size = s.page;
   pr.scale = 0.1352337788608801;
   pr.k_scale = 0.01;
   pr.topk = s.listed;
   return pr;
 }
 
-static void bench(const char *name, const shape &s) {
+/* Microseconds of a call; *lse: the mean, *kernel: who did it. */
+static double bench(const shape &s, double *lse_mean, char (&kernel)[64]) {
   const int bytes = entry_bytes(s.format);
-  const size_t span = s.listed ? 32768 : (size_t)s.keys;
+  const int width = (s.keys + s.page - 1) / s.page;
+  const size_t span = (size_t)width * s.page;
   const int at_once = s.listed ? s.listed : s.keys;
   const double moved = (double)s.batch * at_once * bytes;
   const int sets = std::min(32, (int)(4e8 / moved) + 2);
   /* Lists of every set are drawn anew of one cache; pages are of their own. */
-  size_t entries = s.batch * span * (s.listed ? 1 : sets);
-  entries = std::max(entries, (size_t)(4e8 / bytes)) / 64 * 64;
-  const int blocks = (int)(entries / 64), width = (int)(span / 64);
+  size_t entries = s.shared ? span : s.batch * span * (s.listed ? 1 : sets);
+  if (!s.shared)
+    entries = std::max(entries, (size_t)(4e8 / bytes)) / s.page * s.page;
+  const int blocks = (int)(entries / s.page);
   std::mt19937 rng(5);
   std::vector<int> ids(blocks), lens(s.batch, s.keys), start(s.batch + 1);
   for (int i = 0; i < blocks; i++) ids[i] = i;
@@ -116,7 +121,7 @@ static void bench(const char *name, const shape &s) {
     err.size = sizeof err;
     mla_tensor t[MLA_T_COUNT] = {};
     t[MLA_T_Q] = dense(q, MLA_BF16, {s.batch, s.heads, 576});
-    t[MLA_T_CACHE] = dense(cache, dtype, {blocks, 64, width_of});
+    t[MLA_T_CACHE] = dense(cache, dtype, {blocks, s.page, width_of});
     t[MLA_T_QUERY_START_LOC] = dense(d_start, MLA_I32, {s.batch + 1});
     t[MLA_T_OUT] = dense(out, MLA_BF16, {s.batch, s.heads, 512});
     t[MLA_T_LSE] = dense(lse, MLA_F32, {s.batch, s.heads});
@@ -138,16 +143,44 @@ static void bench(const char *name, const shape &s) {
   CK(cudaMemcpy(got.data(), lse, got.size() * 4, cudaMemcpyDefault));
   double sum = 0;
   for (float v : got) sum += v;
-  printf("%-11s %s%-5d h%-3d b%-3d %8.1f us %6.1f TFLOP/s  %s  lse %.4f\n",
-         name, s.listed ? "L" : "s", at_once, s.heads, s.batch, us,
-         2.0 * s.heads * s.batch * at_once * 1088 / us * 1e-6, x.answer.kernel,
-         sum / (double)got.size());
-  fflush(stdout);
+  *lse_mean = sum / (double)got.size();
+  snprintf(kernel, sizeof kernel, "%s", x.answer.kernel);
   finish(x);
   for (void *p :
        {(void *)cache, (void *)q, (void *)out, (void *)lse, (void *)d_ids,
         (void *)d_lens, (void *)d_start, (void *)d_lists})
     CK(cudaFree(p));
+  return us;
+}
+
+static void say(const char *name, const shape &s) {
+  double lse;
+  char kernel[64];
+  const double us = bench(s, &lse, kernel);
+  const int at_once = s.listed ? s.listed : s.keys;
+  printf("%-11s %s%-5d h%-3d b%-3d %8.1f us %6.1f TFLOP/s  %s  lse %.4f\n",
+         name, s.listed ? "L" : "s", at_once, s.heads, s.batch, us,
+         2.0 * s.heads * s.batch * at_once * 1088 / us * 1e-6, kernel, lse);
+  fflush(stdout);
+}
+
+/* us, sizes of pages by heads, and each page's kernel. */
+static void say_pages(const char *name, int format, int keys, int batch) {
+  const int heads[] = {1, 2, 5, 8, 12, 16, 20, 40, 64, 96, 100, 128};
+  const int pages[] = {64, 128, 576, 100, 53, 48, 32, 17, 16, 1};
+  double lse;
+  char kernel[64];
+  printf("%s, B %d, %d keys, us\npage", name, batch, keys);
+  for (int h : heads) printf("  h %-4d", h);
+  printf("\n");
+  for (int page : pages) {
+    printf("%-4d", page);
+    for (int h : heads)
+      printf("%8.1f",
+             bench({format, h, batch, keys, 0, page, 0}, &lse, kernel));
+    printf("  %s\n", kernel);
+    fflush(stdout);
+  }
 }
 
 static int format_of(const char *name) {
@@ -163,11 +196,16 @@ static int format_of(const char *name) {
 }
 
 int main(int argc, char **argv) {
+  if (argc == 5 && !strcmp(argv[1], "pages")) {
+    say_pages(argv[2], format_of(argv[2]), atoi(argv[3]), atoi(argv[4]));
+    return 0;
+  }
   for (int i = 1; i + 3 < argc; i += 4) {
-    const int listed = argv[i + 1][0] == 'L' ? atoi(argv[i + 1] + 1) : 0;
-    const int keys = listed ? 32768 : atoi(argv[i + 1]);
-    bench(argv[i], {format_of(argv[i]), atoi(argv[i + 2]), atoi(argv[i + 3]),
-                    keys, listed});
+    const char *of = argv[i + 1];
+    const int shared = *of == 'P', keys = atoi(of + (*of > '9'));
+    const int listed = shared ? 2048 : *of == 'L' ? keys : 0;
+    say(argv[i], {format_of(argv[i]), atoi(argv[i + 2]), atoi(argv[i + 3]),
+                  *of == 'L' ? 32768 : keys, listed, 64, shared});
   }
   return 0;
 }
