@@ -3,8 +3,8 @@
  * then timed. A development tool: what counts is mlacheck's verdict.
  *
  *   decode_probe check      a set of shapes, worst error of each
- *   decode_probe bench [H Q B S]   microseconds by graph replay, pages
- *                                  rotated beyond the second-level cache
+ *   decode_probe bench [H Q B S]...   microseconds by graph replay, pages
+ *                                     rotated beyond the second-level cache
  */
 #include "probe.cuh"
 
@@ -267,10 +267,9 @@ int main(int argc, char **argv) {
     for (const shape &s : shapes) bad += check(s, 0);
     bad += check({16, 2, 3, 1300, 64, 1, 1}, MLA_BATCH_INVARIANT);
     bad += check({5, 3, 7, 600, 16, 1, 1}, MLA_BATCH_INVARIANT);
-  } else if (argc == 6) {
-    bench(
-        {atoi(argv[2]), atoi(argv[3]), atoi(argv[4]), atoi(argv[5]), 64, 1, 0},
-        0);
+  } else if (argc >= 6) {
+    for (char **v = argv + 2; v + 4 <= argv + argc; v += 4)
+      bench({atoi(v[0]), atoi(v[1]), atoi(v[2]), atoi(v[3]), 64, 1, 0}, 0);
   } else {
     const int heads[] = {16, 64, 128}, batches[] = {1, 8, 32, 128};
     const int seqs[] = {1024, 4096, 8192, 32768};
