@@ -70,12 +70,19 @@ MLA_PTX void tma_load_3d(uint32_t to, const CUtensorMap *map, int x, int y,
       : "memory");
 }
 
+/* For what is read once: the second-level cache lets it go first. */
+MLA_PTX uint64_t l2_goes_first() {
+  uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
 MLA_PTX void tma_load_4d(uint32_t to, const CUtensorMap *map, int x, int y,
-                         int z, int w, uint32_t bar) {
+                         int z, int w, uint32_t bar, uint64_t policy) {
   asm volatile(
       "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx"
-      "::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to),
-      "l"(map), "r"(bar), "r"(x), "r"(y), "r"(z), "r"(w)
+      "::bytes.L2::cache_hint [%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(
+          to),
+      "l"(map), "r"(bar), "r"(x), "r"(y), "r"(z), "r"(w), "l"(policy)
       : "memory");
 }
 MLA_PTX void tma_prefetch_map(const CUtensorMap *map) {

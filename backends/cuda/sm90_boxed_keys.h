@@ -83,7 +83,7 @@ MLA_DEV void boxed_fetch_short(const mla_sm90_args &a, const CUtensorMap *map,
     for (int i = 0; i < boxes; i++)
       if (MLA_LANE == 0)
         tma_load_4d(to + i * SM90_BOX + p * a.page * 128, map, 0, 0, from + i,
-                    page, bar);
+                    page, bar, l2_goes_first());
   }
 }
 
@@ -102,7 +102,7 @@ MLA_DEV void boxed_fetch(const mla_sm90_args &a, const boxed_maps &maps,
     if (b.pages > 1)
       boxed_fetch_short(a, map, s, b, x.id, 4 * part, boxes, to, bar);
     else if (MLA_LANE == 0)
-      tma_load_4d(to, map, 0, x.row, 4 * part, x.id, bar);
+      tma_load_4d(to, map, 0, x.row, 4 * part, x.id, bar, l2_goes_first());
   }
   b.uses ^= 1u << buffer;
 }
