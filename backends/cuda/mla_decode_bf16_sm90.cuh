@@ -7,14 +7,15 @@
 #define MLA_DECODE_BF16_SM90_CUH
 
 #include "sm90_boxed_keys.h"
+#include "sm90_decode_cut.h"
 #include "sm90_decode_rows.h"
 
 /* Two warpgroups of rows and one of which a warp brings keys: registers come
    by warpgroups, 168 a thread at launch. */
 enum {
   SM90_THREADS = 384,
-  SM90_BRINGER_REGISTERS = 40,
-  SM90_ROW_REGISTERS = 232
+  SM90_BRINGER_REGISTERS = 56,
+  SM90_ROW_REGISTERS = 224
 };
 static_assert(SM90_BRINGER_REGISTERS + 2 * SM90_ROW_REGISTERS <= 3 * 168,
               "registers of the three warpgroups");
@@ -69,9 +70,11 @@ MLA_DEV void sm90_make_paged_bars(const sm90_state &s) {
   mbar_init_fence();
 }
 
-MLA_DEV void sm90_paged_rows(const mla_sm90_args &a, sm90_state &s) {
+template <class Place>
+MLA_DEV void sm90_paged_rows(const mla_sm90_args &a, const Place &at,
+                             sm90_state &s) {
   uint32_t turn = 0;
-  sm90_for_pieces(a, [&](const sm90_piece &w) {
+  sm90_for_pieces(a, at, [&](const sm90_piece &w) {
     const sm90_paged feed = {w};
     sm90_limits(a, s, w, (int)blockIdx.x * MLA_SM90_ROWS);
     sm90_attend(a, feed, s, w, turn++);
@@ -80,19 +83,58 @@ MLA_DEV void sm90_paged_rows(const mla_sm90_args &a, sm90_state &s) {
   });
 }
 
+template <class Place>
 MLA_DEV void sm90_paged_keys(const mla_sm90_args &a, const boxed_maps &maps,
-                             const sm90_state &s) {
+                             const Place &at, const sm90_state &s) {
   boxed_bringer b = boxed_begin(a.page);
-  sm90_for_pieces(a,
+  sm90_for_pieces(a, at,
                   [&](const sm90_piece &w) { boxed_bring(a, maps, s, w, b); });
 }
 
+/* Equal parts: every warp finds the CTA's for itself. */
+MLA_DEV void sm90_paged_even(const mla_sm90_args &a, const boxed_maps &maps,
+                             sm90_state &s) {
+  const int part = (int)blockIdx.y;
+  pdl_wait();
+  if (s.side == 2) {
+    registers_shrink<SM90_BRINGER_REGISTERS>();
+    if (s.thread < 32)
+      sm90_paged_keys(a, maps, mla_plan_of_part(a.plan, part), s);
+  } else {
+    registers_grow<SM90_ROW_REGISTERS>();
+    sm90_paged_rows(a, mla_plan_of_part(a.plan, part), s);
+  }
+}
+
+/* Cut where requests end: one warp finds it for all, and another practises. */
+MLA_DEV void sm90_paged_cut(const mla_sm90_args &a, const boxed_maps &maps,
+                            sm90_state &s) {
+  __shared__ mla_cut_place place[2];
+  if (s.side == 2) {
+    registers_shrink<SM90_BRINGER_REGISTERS>();
+    if (s.thread >= 64) return;
+    const int practice = s.thread >= 32;
+    if (!practice) pdl_wait();
+    sm90_find_cut(a, &place[practice], practice);
+    if (practice) return;
+    bar_arrive(BAR_PLACE, 256 + 32);
+    sm90_paged_keys(a, maps, place[0], s);
+  } else {
+    registers_grow<SM90_ROW_REGISTERS>();
+    pdl_wait();
+    bar_sync(BAR_PLACE, 256 + 32);
+    sm90_paged_rows(a, place[0], s);
+  }
+}
+
+template <int Cut>
 static __global__ void __launch_bounds__(SM90_THREADS, 1)
     mla_decode_bf16_sm90(const __grid_constant__ CUtensorMap q_map,
                          const __grid_constant__ CUtensorMap k_map,
                          const __grid_constant__ CUtensorMap rope_map,
                          const mla_sm90_args a) {
   extern __shared__ unsigned char raw[];
+  const boxed_maps maps = {&q_map, &k_map, &rope_map};
   sm90_state s = sm90_begin(raw);
   if (threadIdx.x == 0) {
     sm90_make_paged_bars(s);
@@ -103,14 +145,10 @@ static __global__ void __launch_bounds__(SM90_THREADS, 1)
   sm90_touch(a);
   __syncthreads();
   pdl_launch();
-  pdl_wait();
-  if (s.side == 2) {
-    registers_shrink<SM90_BRINGER_REGISTERS>();
-    if (s.thread < 32) sm90_paged_keys(a, {&q_map, &k_map, &rope_map}, s);
-  } else {
-    registers_grow<SM90_ROW_REGISTERS>();
-    sm90_paged_rows(a, s);
-  }
+  if constexpr (Cut)
+    sm90_paged_cut(a, maps, s);
+  else
+    sm90_paged_even(a, maps, s);
 }
 
 #endif

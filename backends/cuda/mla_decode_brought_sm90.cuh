@@ -43,12 +43,17 @@ struct sm90_brought {
   }
 };
 
+/* Every warp finds its part for itself. */
+MLA_DEV mla_plan_place brought_place(const mla_sm90_args &a) {
+  return mla_plan_of_part(a.plan, (int)blockIdx.y);
+}
+
 template <class Source>
 MLA_DEV void brought_rows(const mla_sm90_args &a, const CUtensorMap *q_map,
                           sm90_state &s) {
   const typename Source::Feed feed = {};
   uint32_t q_turn = 0;
-  sm90_for_pieces(a, [&](const sm90_piece &w) {
+  sm90_for_pieces(a, brought_place(a), [&](const sm90_piece &w) {
     Source::limits(a, s, w);
     bar_sync(BAR_ALL, 256); /* Q is free */
     if (threadIdx.x == 0) sm90_fetch_q(a, q_map, s, w);
@@ -60,8 +65,9 @@ template <class Source, int Kind>
 MLA_DEV void brought_keys(const typename Source::Args &x, const sm90_state &s) {
   sm90_bringer b = {(MLA_WAVE_ID - 8) * BRING_KEYS, 0};
   Source from(x, b.key0);
-  sm90_for_pieces(
-      x.rows, [&](const sm90_piece &w) { bring_piece<Kind>(from, s, b, w); });
+  sm90_for_pieces(x.rows, brought_place(x.rows), [&](const sm90_piece &w) {
+    bring_piece<Kind>(from, s, b, w);
+  });
 }
 
 /* Threads that bring, and warps that read. */

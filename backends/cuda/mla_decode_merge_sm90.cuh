@@ -6,22 +6,39 @@
 
 #include "sm90_decode_out.h"
 
+enum {
+  SM90_MERGE_THREADS = 256,
+  SM90_MERGE_WARPS = 8,
+  SM90_MERGE_SLICES = 2 /* of an item, where items are many */
+};
+static_assert(MLA_SM90_MOST_PARTS <= SM90_MERGE_THREADS, "a thread an entry");
+
+/* How entries fall into items, 16 rows of some slices of a tile each. */
+typedef struct mla_sm90_merge_grid {
+  int entries, tiles; /* tiles of 64 rows of a request */
+  int warps;          /* of a tile that have rows */
+  int share;          /* warps of a block an item: where items are few */
+} mla_sm90_merge_grid;
+
 /* Sums of an item's warps, this one's first, added in order: the bits do not
    depend on who came first. */
-MLA_DEV void sm90_sum_warps(sm90_sum &sum, const sm90_sum (&shared)[8][32],
+MLA_DEV void sm90_sum_warps(sm90_sum<1> &sum,
+                            const sm90_sum<1> (&shared)[SM90_MERGE_WARPS][32],
                             int warps) {
-  sm90_sum all[8];
+  sm90_sum<1> all[SM90_MERGE_WARPS];
   float top[2] = {MLA_NEG_INF, MLA_NEG_INF};
 #pragma unroll
-  for (int g = 0; g < 8; g++) {
-    all[g] = {{0, 0, 0, 0}, {MLA_NEG_INF, MLA_NEG_INF}, {0, 0}};
-    if (g < warps) all[g] = shared[(MLA_WAVE_ID + g) % 8][MLA_LANE];
+  for (int g = 0; g < SM90_MERGE_WARPS; g++) {
+    sm90_sum_begin(all[g]);
+    if (g < warps)
+      all[g] = shared[(MLA_WAVE_ID + g) % SM90_MERGE_WARPS][MLA_LANE];
     top[0] = fmaxf(top[0], all[g].top[0]);
     top[1] = fmaxf(top[1], all[g].top[1]);
   }
-  sum = {{0, 0, 0, 0}, {top[0], top[1]}, {0, 0}};
+  sm90_sum_begin(sum);
+  sum.top[0] = top[0], sum.top[1] = top[1];
 #pragma unroll
-  for (int g = 0; g < 8; g++) {
+  for (int g = 0; g < SM90_MERGE_WARPS; g++) {
     float by[2];
 #pragma unroll
     for (int r = 0; r < 2; r++) {
@@ -32,27 +49,79 @@ MLA_DEV void sm90_sum_warps(sm90_sum &sum, const sm90_sum (&shared)[8][32],
   }
 }
 
-/*
- * Grid: z tile of 64 rows, y entry of a.splits, x items of a tile, each of as
- * many of a block's 8 warps as `share` it. `warps` of a tile have rows.
- */
-static __global__ void __launch_bounds__(256)
-    mla_decode_merge_sm90(const mla_sm90_args a, int warps, int share) {
-  __shared__ sm90_sum shared[8][32];
+/* Few items: grid z tile, y entry, x items of a tile. */
+static __global__ void __launch_bounds__(SM90_MERGE_THREADS)
+    mla_decode_merge_few_sm90(const mla_sm90_args a,
+                              const mla_sm90_merge_grid g) {
+  __shared__ sm90_sum<1> shared[SM90_MERGE_WARPS][32];
   pdl_launch();
   pdl_wait();
   const mla_plan_split split = a.splits[blockIdx.y];
-  const int item = ((int)blockIdx.x * 8 + MLA_WAVE_ID) / share;
-  const int mine = MLA_WAVE_ID % share;
+  const int item = ((int)blockIdx.x * SM90_MERGE_WARPS + MLA_WAVE_ID) / g.share;
+  const int mine = MLA_WAVE_ID % g.share;
   const sm90_slice x =
-      sm90_slice_of((int)blockIdx.z, (int)gridDim.z, item, warps);
-  sm90_sum sum = sm90_sum_pieces(a, split, x, split.part + mine, share);
-  if (share > 1) {
+      sm90_slice_of((int)blockIdx.z, g.tiles, item / g.warps, item % g.warps);
+  sm90_sum<1> sum;
+  sm90_sum_pieces(a, split, x, split.part + mine, g.share, sum);
+  if (g.share > 1) {
     shared[MLA_WAVE_ID][MLA_LANE] = sum;
     __syncthreads();
     if (mine) return;
-    sm90_sum_warps(sum, shared, share);
+    sm90_sum_warps(sum, shared, g.share);
   }
   sm90_put_merged(a, split, x, sum);
+}
+
+/* Entries that are split, in order. */
+typedef struct sm90_splits {
+  mla_plan_split of[SM90_MERGE_THREADS];
+  int warp[SM90_MERGE_WARPS]; /* how many each warp found */
+} sm90_splits;
+
+/* A thread an entry; how many there are. */
+MLA_DEV int sm90_find_splits(const mla_sm90_args &a, int entries,
+                             sm90_splits &s) {
+  const int at = (int)threadIdx.x, warp = MLA_WAVE_ID;
+  mla_plan_split split = {0, 0, 0, 0};
+  if (at < entries) split = a.splits[at];
+  const unsigned live = __ballot_sync(0xffffffffu, split.rows > 0);
+  if (MLA_LANE == 0) s.warp[warp] = __popc(live);
+  __syncthreads();
+  int before = 0, all = 0;
+#pragma unroll
+  for (int i = 0; i < SM90_MERGE_WARPS; i++) {
+    if (i < warp) before += s.warp[i];
+    all += s.warp[i];
+  }
+  if (split.rows > 0)
+    s.of[before + __popc(live & ((1u << MLA_LANE) - 1))] = split;
+  __syncthreads();
+  return all;
+}
+
+/*
+ * Many: blocks, as many as there is room for at once, take items of what is
+ * split in turn, so that the rest costs nothing.
+ */
+static __global__ void __launch_bounds__(SM90_MERGE_THREADS)
+    mla_decode_merge_many_sm90(const mla_sm90_args a,
+                               const mla_sm90_merge_grid g) {
+  __shared__ sm90_splits splits;
+  pdl_launch();
+  pdl_wait();
+  const int a_tile = SM90_SLICES / SM90_MERGE_SLICES * g.warps;
+  const int each = a_tile * g.tiles;
+  const int all = sm90_find_splits(a, g.entries, splits) * each;
+#pragma unroll 1
+  for (int i = (int)blockIdx.x * SM90_MERGE_WARPS + MLA_WAVE_ID; i < all;
+       i += (int)gridDim.x * SM90_MERGE_WARPS) {
+    const mla_plan_split &split = splits.of[i / each];
+    const int tile = i % each / a_tile, at = i % a_tile;
+    const sm90_slice x = sm90_slice_of(
+        tile, g.tiles, at / g.warps * SM90_MERGE_SLICES, at % g.warps);
+    sm90_sum<SM90_MERGE_SLICES> sum;
+    sm90_sum_pieces(a, split, x, split.part, 1, sum);
+    sm90_put_merged(a, split, x, sum);
+  }
 }
 #endif

@@ -42,21 +42,34 @@ static mla_status key_map(const mla_gpu_call *c, int boxes, CUtensorMap *map) {
   return mla_tensor_map(map, k->data, 4, size, stride, box, c->err);
 }
 
+/* One request is nothing to cut, and where no part has more than a block or
+   two there is nothing to win: equal parts are found sooner. */
+static int is_cut(const mla_gpu_call *c, const mla_sm90_grid &g) {
+  const int64_t requests = mla_arg(c->args, MLA_T_SEQ_LENS)->shape[0];
+  const int64_t keys = c->plan->limits.max_seq_len;
+  const int64_t blocks = (keys + MLA_SM90_BLOCK - 1) / MLA_SM90_BLOCK;
+  return requests > 1 && requests <= MLA_CUT_REQUESTS &&
+         requests * blocks > g.parts;
+}
+
 static mla_status launch(const mla_gpu_call *c, const CUtensorMap &q_map,
                          const CUtensorMap &k_map,
                          const CUtensorMap &rope_map) {
   const int64_t rows = mla_sm90_rows(c->p, &c->plan->limits);
   const mla_sm90_grid g = mla_sm90_grid_of(c->plan->handle, rows);
   const mla_sm90_args a = mla_sm90_paged_args(c, g);
+  const auto kernel =
+      is_cut(c, g) ? mla_decode_bf16_sm90<1> : mla_decode_bf16_sm90<0>;
   cudaLaunchAttribute early;
   const cudaLaunchConfig_t config =
       mla_sm90_early(c, dim3((unsigned)g.m_blocks, (unsigned)g.parts),
                      SM90_THREADS, SM90_BYTES, &early);
   mla_status st =
-      mla_gpu_check(c->err,
-                    cudaLaunchKernelEx(&config, mla_decode_bf16_sm90, q_map,
-                                       k_map, rope_map, a),
-                    "decode_bf16_sm90");
+      mla_gpu_shared(c, (const void *)kernel, SM90_BYTES, "decode_bf16_sm90");
+  if (st == MLA_OK)
+    st = mla_gpu_check(
+        c->err, cudaLaunchKernelEx(&config, kernel, q_map, k_map, rope_map, a),
+        "decode_bf16_sm90");
   return st == MLA_OK ? mla_sm90_merge(c, a, g, (int)rows) : st;
 }
 
@@ -72,9 +85,6 @@ static mla_status run(const mla_gpu_call *c) {
   const int boxes = c->p->block_size < MLA_SM90_BLOCK ? 1 : 4;
   if (st == MLA_OK) st = key_map(c, boxes, &k_map);
   if (st == MLA_OK) st = key_map(c, 1, &rope_map);
-  if (st == MLA_OK)
-    st = mla_gpu_shared(c, (const void *)mla_decode_bf16_sm90, SM90_BYTES,
-                        "decode_bf16_sm90");
   return st == MLA_OK ? launch(c, q_map, k_map, rope_map) : st;
 }
 

@@ -20,6 +20,7 @@ static inline mla_sm90_grid mla_sm90_grid_of(const mla_handle *h,
   g.m_blocks = (int)((rows + MLA_SM90_ROWS - 1) / MLA_SM90_ROWS);
   g.parts = h->units / g.m_blocks;
   if (g.parts < 1) g.parts = 1;
+  if (g.parts > MLA_SM90_MOST_PARTS) g.parts = MLA_SM90_MOST_PARTS;
   return g;
 }
 

@@ -156,48 +156,67 @@ MLA_DEV void sm90_put_part(const mla_sm90_args &a, const sm90_state &s,
   a.part_lse[tile * 64 + s.row + 8] = lse[1];
 }
 
-/* A lane's part of some pieces' sum, relative to the rows' largest lse. */
-typedef struct sm90_sum {
-  float4 value;
+/* A lane's part of some pieces' sum, of as many slices beside each other,
+   relative to the rows' largest lse. */
+template <int Slices>
+struct sm90_sum {
+  float4 value[Slices];
   float top[2], weight[2];
-} sm90_sum;
+};
 
-MLA_DEV void sm90_weigh(float4 &to, const float4 &v, const float (&by)[2]) {
-  to.x += by[0] * v.x;
-  to.y += by[0] * v.y;
-  to.z += by[1] * v.z;
-  to.w += by[1] * v.w;
+template <int Slices>
+MLA_DEV void sm90_sum_begin(sm90_sum<Slices> &sum) {
+#pragma unroll
+  for (int i = 0; i < Slices; i++) sum.value[i] = make_float4(0, 0, 0, 0);
+#pragma unroll
+  for (int r = 0; r < 2; r++) sum.top[r] = MLA_NEG_INF, sum.weight[r] = 0;
 }
 
-/* What a warp joins: 16 rows of one slice of a tile of 64 rows. */
+template <int Slices>
+MLA_DEV void sm90_weigh(float4 (&to)[Slices], const float4 (&v)[Slices],
+                        const float (&by)[2]) {
+#pragma unroll
+  for (int i = 0; i < Slices; i++) {
+    to[i].x += by[0] * v[i].x;
+    to[i].y += by[0] * v[i].y;
+    to[i].z += by[1] * v[i].z;
+    to[i].w += by[1] * v[i].w;
+  }
+}
+
+/* What a warp joins: 16 rows of slices of a tile of 64 rows. */
 typedef struct sm90_slice {
   int tile, tiles; /* of the request's rows */
   int slice, row;  /* row: the lane's first of the tile */
   int thread;      /* that held them */
 } sm90_slice;
 
-MLA_DEV sm90_slice sm90_slice_of(int tile, int tiles, int item, int warps) {
-  sm90_slice x = {tile, tiles, item / warps, 0, 0};
-  x.thread = 32 * (item % warps) + MLA_LANE;
-  x.row = 16 * (item % warps) + MLA_LANE / 4;
+MLA_DEV sm90_slice sm90_slice_of(int tile, int tiles, int slice, int warp) {
+  sm90_slice x = {tile, tiles, slice, 0, 0};
+  x.thread = 32 * warp + MLA_LANE;
+  x.row = 16 * warp + MLA_LANE / 4;
   return x;
 }
 
 /* `Count` pieces from, from + step, ... joined to what there is of sum. */
-template <int Count>
+template <int Count, int Slices>
 MLA_DEV void sm90_join(const mla_sm90_args &a, const mla_plan_split &split,
-                       const sm90_slice &x, int from, int step, sm90_sum &sum) {
-  float4 value[Count];
+                       const sm90_slice &x, int from, int step,
+                       sm90_sum<Slices> &sum) {
+  float4 value[Count][Slices];
   float lse[Count][2], top[2] = {sum.top[0], sum.top[1]}, by[2];
 #pragma unroll
   for (int i = 0; i < Count; i++) {
     const int p = from + i * step;
     const int64_t tile =
         (int64_t)mla_plan_piece(p, split.part) * x.tiles + x.tile;
-    value[i] = make_float4(0, 0, 0, 0);
     lse[i][0] = lse[i][1] = MLA_NEG_INF;
+#pragma unroll
+    for (int k = 0; k < Slices; k++) value[i][k] = make_float4(0, 0, 0, 0);
     if (p > split.last_part) continue;
-    value[i] = sm90_part_tile(a, tile)[128 * x.slice + x.thread];
+#pragma unroll
+    for (int k = 0; k < Slices; k++)
+      value[i][k] = sm90_part_tile(a, tile)[128 * (x.slice + k) + x.thread];
     lse[i][0] = a.part_lse[tile * 64 + x.row];
     lse[i][1] = a.part_lse[tile * 64 + x.row + 8];
   }
@@ -207,8 +226,11 @@ MLA_DEV void sm90_join(const mla_sm90_args &a, const mla_plan_split &split,
     by[r] = sm90_exp2(top[r] - sm90_base(sum.top[r]));
     sum.weight[r] *= by[r];
   }
-  sum.value.x *= by[0], sum.value.y *= by[0];
-  sum.value.z *= by[1], sum.value.w *= by[1];
+#pragma unroll
+  for (int k = 0; k < Slices; k++) {
+    sum.value[k].x *= by[0], sum.value[k].y *= by[0];
+    sum.value[k].z *= by[1], sum.value[k].w *= by[1];
+  }
 #pragma unroll
   for (int i = 0; i < Count; i++) {
 #pragma unroll
@@ -220,20 +242,23 @@ MLA_DEV void sm90_join(const mla_sm90_args &a, const mla_plan_split &split,
   }
 }
 
-MLA_DEV sm90_sum sm90_sum_pieces(const mla_sm90_args &a,
-                                 const mla_plan_split &split,
-                                 const sm90_slice &x, int from, int step) {
-  sm90_sum sum = {{0, 0, 0, 0}, {MLA_NEG_INF, MLA_NEG_INF}, {0, 0}};
-  if (64 * x.tile + x.row / 16 * 16 >= split.rows) return sum;
+/* As many loads on their way at once, whatever the slices. */
+template <int Slices>
+MLA_DEV void sm90_sum_pieces(const mla_sm90_args &a,
+                             const mla_plan_split &split, const sm90_slice &x,
+                             int from, int step, sm90_sum<Slices> &sum) {
+  enum { count = 8 / Slices };
+  sm90_sum_begin(sum);
+  if (64 * x.tile + x.row / 16 * 16 >= split.rows) return;
 #pragma unroll 1
-  for (int p = from; p <= split.last_part; p += 8 * step)
-    sm90_join<8>(a, split, x, p, step, sum);
-  return sum;
+  for (int p = from; p <= split.last_part; p += count * step)
+    sm90_join<count>(a, split, x, p, step, sum);
 }
 
+template <int Slices>
 MLA_DEV void sm90_put_merged(const mla_sm90_args &a,
                              const mla_plan_split &split, const sm90_slice &x,
-                             const sm90_sum &sum) {
+                             const sm90_sum<Slices> &sum) {
 #pragma unroll
   for (int r = 0; r < 2; r++) {
     const int row = 64 * x.tile + x.row + 8 * r;
@@ -242,11 +267,13 @@ MLA_DEV void sm90_put_merged(const mla_sm90_args &a,
     const float lse = empty ? MLA_NEG_INF : sum.top[r] + log2f(sum.weight[r]);
     const int token = split.first_token + row / a.heads, head = row % a.heads;
     const float by = empty ? 0.0f : sm90_sink(a, head, lse) / sum.weight[r];
-    sm90_put2(a,
-              sm90_out_row(a, split.first_token, row) + 8 * x.slice +
-                  2 * (MLA_LANE % 4),
-              (r ? sum.value.z : sum.value.x) * by,
-              (r ? sum.value.w : sum.value.y) * by);
+    const int64_t to = sm90_out_row(a, split.first_token, row) + 8 * x.slice +
+                       2 * (MLA_LANE % 4);
+#pragma unroll
+    for (int k = 0; k < Slices; k++) {
+      const float4 &v = sum.value[k];
+      sm90_put2(a, to + 8 * k, (r ? v.z : v.x) * by, (r ? v.w : v.y) * by);
+    }
     if (x.slice == 0 && MLA_LANE % 4 == 0) sm90_put_lse(a, token, head, lse);
   }
 }

@@ -29,12 +29,12 @@ MLA_DEV sm90_piece sm90_make_piece(const mla_sm90_args &a,
   return w;
 }
 
-/* Each piece of this CTA's part that has rows for it. One thread of the grid
-   a part tells the merge what is split: an entry a request, or a part where
-   parts are fewer. */
-template <class Body>
-MLA_DEV void sm90_for_pieces(const mla_sm90_args &a, Body body) {
-  const mla_plan_place at = mla_plan_of_part(a.plan, (int)blockIdx.y);
+/* Each piece that has rows for this CTA of its part, which begins `at`. One
+   thread of the grid a part tells the merge what is split: an entry a request,
+   or a part where parts are fewer. */
+template <class Place, class Body>
+MLA_DEV void sm90_for_pieces(const mla_sm90_args &a, const Place &at,
+                             Body body) {
   const int from = (int)blockIdx.y * at.share;
   const int to = from + at.share < at.total ? from + at.share : at.total;
   const int tells = blockIdx.x == 0 && threadIdx.x == 0;
@@ -48,7 +48,7 @@ MLA_DEV void sm90_for_pieces(const mla_sm90_args &a, Body body) {
       a.splits[by_part ? (int)blockIdx.y : b] = {
           w.first_token, w.whole ? 0 : w.rows, (int)blockIdx.y,
           mla_plan_last(begin, r.blocks, at.share)};
-    begin += r.blocks + MLA_SM90_COST;
+    begin += mla_plan_on(at, r.blocks);
     /* The next one's numbers come while this one is worked on. */
     r = mla_plan_request_of(a.plan, begin < to ? b + 1 : a.plan.requests);
     if ((int)blockIdx.x * MLA_SM90_ROWS < w.rows) body(w);

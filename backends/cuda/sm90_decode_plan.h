@@ -16,6 +16,7 @@ enum {
   MLA_SM90_BLOCK = 64,
   MLA_SM90_COST = 5,
   MLA_SM90_FEW = 32,
+  MLA_SM90_MOST_PARTS = 256, /* the merge has a thread each */
   MLA_SM90_ROWS = 64
 };
 
@@ -71,7 +72,7 @@ MLA_DEV int mla_wave_scan(int v, int *before) {
 /* Positions a part holds: two at least, unless that leaves few parts. */
 MLA_DEV int mla_plan_share(const mla_decode_plan &p, int total) {
   const int share = (total + p.parts - 1) / p.parts;
-  return share < 2 && total > MLA_SM90_FEW ? 2 : share;
+  return share < 2 && total >= MLA_SM90_FEW ? 2 : share;
 }
 
 /* What a piece is made of. */
@@ -101,6 +102,12 @@ typedef struct mla_plan_place {
   mla_plan_request of; /* the request */
 } mla_plan_place;
 
+/* How much further the next request begins. */
+MLA_DEV int mla_plan_on(const mla_plan_place &at, int blocks) {
+  (void)at;
+  return blocks + MLA_SM90_COST;
+}
+
 /* Length of a request's stretch, and of the stretches of a lane's run. */
 MLA_DEV int mla_plan_stretch(const mla_decode_plan &p, int b) {
   return b < p.requests ? mla_plan_blocks(p, b) + MLA_SM90_COST : 0;
@@ -112,10 +119,11 @@ MLA_DEV int mla_plan_run(const mla_decode_plan &p, int b0, int run) {
   return sum;
 }
 
-/* One request: nothing to look for. */
+/* One request: nothing to look for, and no part has two. An empty one is
+   written too. */
 MLA_DEV mla_plan_place mla_plan_of_one(const mla_decode_plan &p, int part) {
   mla_plan_place at = {0, 0, 0, 0, mla_plan_request_of(p, 0)};
-  at.total = at.of.blocks + MLA_SM90_COST;
+  at.total = at.of.blocks > 1 ? at.of.blocks : 1;
   at.share = mla_plan_share(p, at.total);
   if (part * at.share >= at.total) at.request = 1, at.begin = at.total;
   return at;

@@ -53,7 +53,7 @@ enum {
   SM90_P_SET = SM90_EMPTY + 6
 };
 /* Named ones. */
-enum { BAR_P0 = 1, BAR_P1, BAR_LEFT, BAR_RIGHT, BAR_ALL };
+enum { BAR_P0 = 1, BAR_P1, BAR_LEFT, BAR_RIGHT, BAR_ALL, BAR_PLACE };
 
 /* A request's piece of work. */
 typedef struct sm90_piece {

@@ -1,27 +1,37 @@
 /*
- * The launch of mla_decode_merge_sm90.
+ * The launches of mla_decode_merge_sm90.cuh.
  */
 #include "mla_decode_merge_sm90.cuh"
 #include "sm90_decode_host.h"
 
-/* Warps of the card that are worth waking: more of them wait for room. */
-static const int WARPS_A_UNIT = 24;
+/* Blocks of 256 threads and 80 registers that a unit holds. */
+enum { BLOCKS_A_UNIT = 3 };
+
+template <class Kernel>
+static mla_status launch(const mla_gpu_call *c, Kernel *kernel, dim3 grid,
+                         const mla_sm90_args &a, const mla_sm90_merge_grid &m) {
+  cudaLaunchAttribute early;
+  const cudaLaunchConfig_t config =
+      mla_sm90_early(c, grid, SM90_MERGE_THREADS, 0, &early);
+  return mla_gpu_check(c->err, cudaLaunchKernelEx(&config, kernel, a, m),
+                       "decode_merge_sm90");
+}
 
 mla_status mla_sm90_merge(const mla_gpu_call *c, const mla_sm90_args &a,
                           const mla_sm90_grid &g, int rows) {
+  /* Blocks and warps of the card that there is room for at once. */
+  const int64_t room = (int64_t)c->plan->handle->units * BLOCKS_A_UNIT;
+  const int64_t most = room * SM90_MERGE_WARPS;
   const int entries = a.plan.requests < g.parts ? a.plan.requests : g.parts;
-  const int warps = mla_sm90_warps(rows);
-  const int64_t items = (int64_t)SM90_SLICES * warps * g.m_blocks * entries;
-  const int64_t most = (int64_t)c->plan->handle->units * WARPS_A_UNIT;
-  int share = 1; /* few items: more warps for each of them */
-  while (share < 8 && items * share * 2 <= most) share *= 2;
-  const int blocks = SM90_SLICES * warps * share / 8;
-  cudaLaunchAttribute early;
-  const cudaLaunchConfig_t config = mla_sm90_early(
-      c, dim3((unsigned)blocks, (unsigned)entries, (unsigned)g.m_blocks), 256,
-      0, &early);
-  return mla_gpu_check(
-      c->err,
-      cudaLaunchKernelEx(&config, mla_decode_merge_sm90, a, warps, share),
-      "decode_merge_sm90");
+  mla_sm90_merge_grid m = {entries, g.m_blocks, mla_sm90_warps(rows), 1};
+  const int64_t items = (int64_t)SM90_SLICES * m.warps * m.tiles * entries;
+  if (items > most)
+    return launch(c, mla_decode_merge_many_sm90, dim3((unsigned)room), a, m);
+  /* More warps for each of them. */
+  while (m.share < SM90_MERGE_WARPS && items * m.share * 2 <= most)
+    m.share *= 2;
+  const int blocks = SM90_SLICES * m.warps * m.share / SM90_MERGE_WARPS;
+  return launch(c, mla_decode_merge_few_sm90,
+                dim3((unsigned)blocks, (unsigned)entries, (unsigned)m.tiles), a,
+                m);
 }

@@ -1,0 +1,161 @@
+/*
+ * sm90_decode_cut.h - another plan for requests' pages: cut where requests
+ * end, found by one warp of a CTA for all of it.
+ *
+ * Equal parts, as sm90_decode_plan.h has them, leave most parts with the end
+ * of one request and the beginning of the next: two pieces, and a position
+ * more than the blocks alone would need. Where the longest part is no longer
+ * for it, requests begin where parts do: with parts for all, each request
+ * takes whole ones; else each part takes as many requests, of the longest's
+ * length.
+ *
+ * It takes 150 instructions to look for that, and instructions that come for
+ * the first time cost more than what they do. So another warp goes through the
+ * same motions before the kernels ahead have ended, with whatever stands where
+ * lengths will, and throws it away. What both load goes past the first-level
+ * cache, which would keep it.
+ */
+#ifndef MLA_SM90_DECODE_CUT_H
+#define MLA_SM90_DECODE_CUT_H
+
+#include "sm90_decode_piece.h"
+
+enum { MLA_CUT_REQUESTS = 1024 }; /* at most */
+
+/* How the row is laid out and cut. */
+typedef struct mla_cut {
+  int total, share;
+  int unit; /* what requests' stretches are multiples of; 0: any length */
+} mla_cut;
+
+struct mla_cut_place : mla_plan_place {
+  int unit;
+};
+
+/* How much of the row a request takes: with its fixed cost, or up to where
+   the next may begin. An empty one is written too. */
+MLA_DEV int mla_cut_stretch(int blocks, int unit) {
+  if (!unit) return blocks + MLA_SM90_COST;
+  return (blocks > 1 ? (blocks + unit - 1) / unit : 1) * unit;
+}
+MLA_DEV int mla_plan_on(const mla_cut_place &at, int blocks) {
+  return mla_cut_stretch(blocks, at.unit);
+}
+
+MLA_DEV int mla_cut_blocks(const mla_decode_plan &p, int b) {
+  const int seq = __ldcg(p.seq_lens + b * p.seq_lens_step);
+  return seq > 0 ? mla_plan_up(seq) : 0;
+}
+MLA_DEV mla_plan_request mla_cut_request(const mla_decode_plan &p, int b) {
+  mla_plan_request r = {0, 0, 0, 0};
+  if (b >= p.requests) return r;
+  r.blocks = mla_cut_blocks(p, b);
+  r.seq = __ldcg(p.seq_lens + b * p.seq_lens_step);
+  r.token = __ldcg(p.start + b * p.start_step);
+  r.end_token = __ldcg(p.start + (b + 1) * p.start_step);
+  return r;
+}
+
+/* Requests' blocks, in shared memory, and a lane's run of requests. */
+typedef struct mla_cut_run {
+  const int *blocks;
+  int begin, end;
+} mla_cut_run;
+
+MLA_DEV mla_cut_run mla_cut_begin(const mla_decode_plan &p, int *blocks) {
+  const int run = (p.requests + 31) / 32, begin = MLA_LANE * run;
+#pragma unroll 4
+  for (int b = MLA_LANE; b < p.requests; b += 32)
+    blocks[b] = mla_cut_blocks(p, b);
+  __syncwarp();
+  return {blocks, begin, begin + run < p.requests ? begin + run : p.requests};
+}
+
+/* Blocks of a run, and the most of a request. */
+MLA_DEV int mla_cut_run_blocks(const mla_cut_run &r, int *longest) {
+  int sum = *longest = 0;
+#pragma unroll 1
+  for (int b = r.begin; b < r.end; b++) {
+    sum += r.blocks[b];
+    if (r.blocks[b] > *longest) *longest = r.blocks[b];
+  }
+  return sum;
+}
+MLA_DEV int mla_cut_run_stretch(const mla_cut_run &r, int unit) {
+  int sum = 0;
+#pragma unroll 1
+  for (int b = r.begin; b < r.end; b++)
+    sum += mla_cut_stretch(r.blocks[b], unit);
+  return sum;
+}
+
+/* The shortest parts that requests fit into whole; equal ones if they are no
+   longer. */
+MLA_DEV mla_cut mla_cut_of(const mla_decode_plan &p, const mla_cut_run &r) {
+  int longest;
+  const int mine = mla_cut_run_blocks(r, &longest);
+  const int blocks = __reduce_add_sync(0xffffffffu, mine);
+  int each = 1, unit = mla_plan_share(p, blocks);
+  if (p.requests > p.parts) {
+    each = (p.requests + p.parts - 1) / p.parts;
+    unit = __reduce_max_sync(0xffffffffu, longest);
+  }
+  mla_cut cut = {blocks + MLA_SM90_COST * p.requests, 0, 0};
+  cut.share = mla_plan_share(p, cut.total);
+  if (unit < 1) unit = 1;
+#pragma unroll 1
+  for (; unit * each <= cut.share; unit++) {
+    const int stretch = mla_cut_run_stretch(r, unit);
+    const int total = __reduce_add_sync(0xffffffffu, stretch);
+    if (total <= p.parts * unit * each) return {total, unit * each, unit};
+  }
+  return cut;
+}
+
+/* As mla_plan_of_part, of these parts; blocks: room for requests. */
+MLA_DEV mla_cut_place mla_cut_of_part(const mla_decode_plan &p, int part,
+                                      int *blocks) {
+  /* With up to 32 requests one of these is it. */
+  const mla_plan_request near = mla_cut_request(p, MLA_LANE);
+  const mla_cut_run r = mla_cut_begin(p, blocks);
+  const mla_cut cut = mla_cut_of(p, r);
+  const int mine = mla_cut_run_stretch(r, cut.unit);
+  int before, b = r.begin;
+  mla_wave_scan(mine, &before);
+  mla_cut_place at = {};
+  at.total = at.begin = cut.total;
+  at.share = cut.share;
+  at.unit = cut.unit;
+  at.request = p.requests;
+  const int find = part * at.share;
+  const int holds = mine && before <= find && find < before + mine;
+  const unsigned hit = __ballot_sync(0xffffffffu, holds);
+  if (!hit) return at;
+  const int holder = __ffs((int)hit) - 1;
+#pragma unroll 1
+  while (holds && b + 1 < r.end) {
+    const int n = mla_cut_stretch(r.blocks[b], at.unit);
+    if (before + n > find) break;
+    before += n;
+    b++;
+  }
+  at.request = MLA_SHFL(b, holder);
+  at.begin = MLA_SHFL(before, holder);
+  const mla_plan_request of = at.request < 32
+                                  ? mla_plan_from_lane(near, at.request)
+                                  : mla_cut_request(p, at.request);
+  at.of = of;
+  return at;
+}
+
+/* The place of this CTA's part, by one of two warps. */
+MLA_DEV void sm90_find_cut(const mla_sm90_args &a, mla_cut_place *place,
+                           int finder) {
+  __shared__ int blocks[2][MLA_CUT_REQUESTS];
+  const mla_cut_place at =
+      mla_cut_of_part(a.plan, (int)blockIdx.y, blocks[finder]);
+  if (MLA_LANE == 0) *place = at;
+  __syncwarp();
+}
+
+#endif
