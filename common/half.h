@@ -71,19 +71,60 @@ static inline float mla_e4m3_to_f32(uint8_t code) {
   return mla_f32_of_bits(sign | bits);
 }
 
+/* The 8-bit code of a type with so many bits of mantissa, this bias and this
+   largest code, to which infinities saturate; NaN apart. */
+static inline uint32_t mla_f32_to_fp8(float x, int mantissa, int bias,
+                                      uint32_t largest) {
+  uint32_t magnitude = mla_f32_bits(x) & 0x7FFFFFFFu;
+  /* Next to this a unit is that of the type's subnormals. */
+  uint32_t magic = (uint32_t)(151 - bias - mantissa) << 23;
+  float aligned = mla_f32_of_bits(magnitude) + mla_f32_of_bits(magic);
+  uint32_t least = (uint32_t)(128 - bias) << 23; /* the smallest normal one */
+  uint32_t normal = mla_shift_even(magnitude - least, 23 - mantissa);
+  uint32_t code = mla_choose(magnitude < least, mla_f32_bits(aligned) - magic,
+                             normal + (1u << mantissa));
+  return mla_choose(code > largest, largest, code);
+}
+
+static inline uint32_t mla_sign_of_fp8(float x) {
+  return (mla_f32_bits(x) >> 24) & 0x80u;
+}
+
+static inline int mla_f32_is_nan(float x) {
+  return (mla_f32_bits(x) & 0x7FFFFFFFu) > 0x7F800000u;
+}
+
 /* Saturates to 448, infinities too. */
 static inline uint8_t mla_f32_to_e4m3(float x) {
-  uint32_t bits = mla_f32_bits(x);
-  uint32_t sign = (bits >> 24) & 0x80u;
-  uint32_t magnitude = bits & 0x7FFFFFFFu;
-  /* Next to 2^14 a unit is 2^-9, that of e4m3's subnormals. */
-  float aligned = mla_f32_of_bits(magnitude) + 0x1p14f;
-  uint32_t subnormal = mla_f32_bits(aligned) - 0x46800000u;
-  uint32_t normal = mla_shift_even(magnitude - (120u << 23), 20);
-  uint32_t code = mla_choose(magnitude < 0x3C800000u, subnormal, normal);
-  code = mla_choose(magnitude >= 0x43E00000u, 0x7Eu, code); /* 448 */
-  code = mla_choose(magnitude > 0x7F800000u, 0x7Fu, sign | code);
-  return (uint8_t)code;
+  uint32_t code = mla_sign_of_fp8(x) | mla_f32_to_fp8(x, 3, 7, 0x7E);
+  return (uint8_t)mla_choose(mla_f32_is_nan(x), 0x7Fu, code);
+}
+
+/* e4m3fnuz: max 240, NaN 0x80, which is why zero has no sign. */
+static inline float mla_e4m3fnuz_to_f32(uint8_t code) {
+  uint32_t sign = (uint32_t)(code & 0x80u) << 24;
+  uint32_t magnitude = code & 0x7Fu;
+  float subnormal = (float)(int32_t)magnitude * 0x1p-10f;
+  uint32_t bits = mla_choose(magnitude < 8, mla_f32_bits(subnormal),
+                             (magnitude << 20) + (119u << 23));
+  bits = mla_choose(code == 0x80u, 0x7FC00000u, sign | bits);
+  return mla_f32_of_bits(bits);
+}
+
+static inline uint8_t mla_f32_to_e4m3fnuz(float x) {
+  uint32_t size = mla_f32_to_fp8(x, 3, 8, 0x7F);
+  uint32_t code = mla_choose(size == 0, 0, mla_sign_of_fp8(x) | size);
+  return (uint8_t)mla_choose(mla_f32_is_nan(x), 0x80u, code);
+}
+
+/* e5m2: the upper half of an f16; max 57344, infinities are only read. */
+static inline float mla_e5m2_to_f32(uint8_t code) {
+  return mla_f16_to_f32((uint16_t)(code << 8));
+}
+
+static inline uint8_t mla_f32_to_e5m2(float x) {
+  uint32_t code = mla_sign_of_fp8(x) | mla_f32_to_fp8(x, 2, 15, 0x7B);
+  return (uint8_t)mla_choose(mla_f32_is_nan(x), 0x7Eu, code);
 }
 
 #endif

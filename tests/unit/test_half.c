@@ -42,6 +42,8 @@ START_TEST(every_code_is_read) {
   }
   for (uint32_t code = 0; code < 256; code++) {
     check_read(mla_e4m3_to_f32((uint8_t)code), MLA_FP8_E4M3, code);
+    check_read(mla_e4m3fnuz_to_f32((uint8_t)code), MLA_FP8_E4M3FNUZ, code);
+    check_read(mla_e5m2_to_f32((uint8_t)code), MLA_FP8_E5M2, code);
   }
   set_mode(0);
 }
@@ -53,6 +55,10 @@ static void check_write(uint32_t f32_code) {
   REQUIRE(mla_f32_to_bf16(x) == mla_encode(MLA_BF16, wide), "bf16 %a", wide);
   REQUIRE(mla_f32_to_f16(x) == mla_encode(MLA_F16, wide), "f16 %a", wide);
   REQUIRE(mla_f32_to_e4m3(x) == mla_encode(MLA_FP8_E4M3, wide), "e4m3 %a",
+          wide);
+  REQUIRE(mla_f32_to_e4m3fnuz(x) == mla_encode(MLA_FP8_E4M3FNUZ, wide),
+          "e4m3fnuz %a", wide);
+  REQUIRE(mla_f32_to_e5m2(x) == mla_encode(MLA_FP8_E5M2, wide), "e5m2 %a",
           wide);
 }
 
