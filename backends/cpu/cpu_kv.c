@@ -86,12 +86,18 @@ static void fetch_entry(const kv_write *w, int64_t slot) {
   w->c->table.fetch(place.row, w->entries.layout.row_bytes);
 }
 
+/* A slot's part, NEIGHBOURS at a time: any rule would do, but every thread asks
+   for all slots, and a division takes longer than the rest of the question. */
+static int64_t part_of(const kv_write *w, int64_t slot) {
+  uint32_t mixed = (uint32_t)(slot / NEIGHBOURS) * 0x9E3779B1u;
+  return (int64_t)((uint64_t)mixed * (uint32_t)w->parts >> 32);
+}
+
 /* The first token from `from` on whose slot is this part's. */
 static int64_t next_token(const kv_write *w, int64_t part, int64_t from) {
   const int64_t *slot = w->slots->data;
   int64_t t = from, end = w->slots->shape[0];
-  while (t < end && (slot[t] < 0 || slot[t] / NEIGHBOURS % w->parts != part))
-    t++;
+  while (t < end && (slot[t] < 0 || part_of(w, slot[t]) != part)) t++;
   if (t < end) {
     fetch_row(w->c, w->kv_c, t);
     if (w->k_pe) fetch_row(w->c, w->k_pe, t);
