@@ -80,7 +80,7 @@ void mla_cpu_codes_key(mla_cpu_codes *x, const mla_cpu_table *table,
 void mla_cpu_codes_value(const mla_cpu_table *table,
                          const mla_cache_layout *layout, const void *entry,
                          int64_t width, float *to) {
-  table->scale_codes(to, entry, width, scale_of_entry(layout, entry));
+  table->decode[MLA_CPU_I8](to, entry, width, scale_of_entry(layout, entry));
 }
 
 void mla_cpu_codes_scores(const mla_cpu_codes *x, const mla_cpu_table *table,

@@ -21,9 +21,7 @@ mla_cpu_entries mla_cpu_entries_of(const mla_cpu_context *c,
   x.layout = v ? mla_cache_layout_of_v(p) : mla_cache_layout_of(p);
   x.scale = (float)(v ? p->v_scale : p->k_scale);
   x.compute = compute;
-  uint32_t codes = x.layout.code == MLA_I4 ? 16 : 256;
-  for (uint32_t code = 0; x.layout.quantised && code < codes; code++)
-    x.value[code] = (float)mla_decode(x.layout.code, code);
+  x.code = x.layout.quantised ? mla_cpu_code_of(x.layout.code) : -1;
   return x;
 }
 
@@ -48,21 +46,22 @@ static float scale_at(const mla_cpu_entries *x, mla_cache_place place,
   return scale;
 }
 
+/* Codes of four bits begin with a byte: before an odd one stands another. */
 static void multiply(const mla_cpu_entries *x, const unsigned char *row,
                      int64_t first, int64_t count, float scale, float *to) {
-  if (x->layout.code == MLA_I4 && count && first % 2) {
-    *to++ = x->value[row[first++ / 2] >> 4] * scale;
+  mla_cpu_decode_fn *decode = x->table->decode[x->code];
+  if (x->code != MLA_CPU_I4) {
+    decode(to, row + first, count, scale);
+    return;
+  }
+  if (first % 2 && count) {
+    float pair[2];
+    decode(pair, row + first / 2, 2, scale);
+    *to++ = pair[1];
+    first++;
     count--;
   }
-  if (x->layout.code == MLA_I4)
-    x->table->decode_i4(to, row + first / 2, count, scale);
-  else if (x->layout.code == MLA_FP8_E4M3)
-    x->table->decode_e4m3(to, row + first, count, scale);
-  else if (x->layout.code == MLA_I8 && x->table->scale_codes)
-    x->table->scale_codes(to, row + first, count, scale);
-  else
-    for (int64_t i = 0; i < count; i++)
-      to[i] = x->value[row[first + i]] * scale;
+  decode(to, row + first / 2, count, scale);
 }
 
 static void round_line(const mla_cpu_entries *x, float *line, int64_t count) {
@@ -152,20 +151,9 @@ static void put_scale(const mla_cache_layout *x, mla_cache_place place,
     scales[tile] = (unsigned char)mla_encode(MLA_E8M0, (double)scale);
 }
 
-/* From an even number on: codes of four bits begin with a byte. */
-static void put_codes(const mla_cpu_entries *x, unsigned char *row,
-                      int64_t first, int64_t count, const float *line,
-                      float scale) {
-  int32_t type = x->layout.code;
-  if (type == MLA_FP8_E4M3)
-    x->table->encode_e4m3(row + first, line, count, scale);
-  else if (type == MLA_I8)
-    x->table->encode_i8(row + first, line, count, scale);
-  else if (type == MLA_I4)
-    x->table->encode_i4(row + first / 2, line, count, scale);
-  else
-    for (int64_t i = 0; i < count; i++)
-      row[first + i] = (unsigned char)mla_encode(type, line[i] / scale);
+/* Bytes of so many codes. */
+static int64_t bytes_of(const mla_cpu_entries *x, int64_t codes) {
+  return x->code == MLA_CPU_I4 ? (codes + 1) / 2 : codes;
 }
 
 static void store_tile(const mla_cpu_entries *x, mla_cache_place place,
@@ -178,15 +166,16 @@ static void store_tile(const mla_cpu_entries *x, mla_cache_place place,
   }
   for (int64_t i = 0; i < x->layout.tile; i += LINE) {
     int64_t here = mla_cpu_min(LINE, x->layout.tile - i);
-    put_codes(x, place.row, first + i, here, values_of(s, first + i, here),
-              scale);
+    x->table->encode[x->code](place.row + bytes_of(x, first + i),
+                              values_of(s, first + i, here), here, scale);
   }
 }
 
 static void store_entry(const mla_cpu_entries *x, mla_cache_place place,
                         int pow2, source *s) {
   const mla_cache_layout *layout = &x->layout;
-  memset(place.row, 0, (size_t)layout->row_bytes);
+  int64_t codes = bytes_of(x, layout->codes);
+  memset(place.row + codes, 0, (size_t)(layout->row_bytes - codes));
   if (place.side) memset(place.side, 0, (size_t)layout->side_bytes);
   for (int64_t t = 0; t < layout->codes / layout->tile; t++)
     store_tile(x, place, t, pow2, s);

@@ -14,9 +14,9 @@ typedef struct mla_cpu_entries {
   const mla_cpu_table *table;
   const mla_tensor *cache;
   mla_cache_layout layout;
-  float scale;      /* of the whole cache */
-  int compute;      /* mla_cpu_type that dequantised values are rounded to */
-  float value[256]; /* of each code */
+  int code;    /* mla_cpu_code */
+  float scale; /* of the whole cache */
+  int compute; /* mla_cpu_type that dequantised values are rounded to */
 } mla_cpu_entries;
 
 /* Of the cache in a slot; layout.quantised is 0 for a plain one. */

@@ -128,17 +128,17 @@ typedef void mla_cpu_codes_fn(int64_t m, int64_t pairs, const int16_t *keys,
                               const int16_t *q, const float *q_scale,
                               float times, float *c);
 
-/* n int8 codes to 16 bits; to f32, each times the scale. */
+/* n int8 codes to 16 bits. */
 typedef void mla_cpu_widen_codes_fn(int16_t *to, const void *from, int64_t n);
-typedef void mla_cpu_scale_codes_fn(float *to, const void *from, int64_t n,
-                                    float scale);
 
 /* The largest magnitude of n numbers, NaN passed over; 0 for none. */
 typedef float mla_cpu_amax_fn(const float *x, int64_t n);
 
-/* n numbers over the scale, rounded once each, to codes from a whole byte on;
-   back by mla_cpu_scale_codes_fn. */
+/* n numbers over the scale, each rounded as a quotient and then as a code, to
+   codes from a whole byte on; back to f32, each times the scale. */
 typedef void mla_cpu_encode_fn(void *codes, const float *x, int64_t n,
+                               float scale);
+typedef void mla_cpu_decode_fn(float *to, const void *codes, int64_t n,
                                float scale);
 
 /* ------------------------------------------------------- tiles of bf16

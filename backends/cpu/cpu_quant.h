@@ -1,6 +1,7 @@
 /*
  * cpu_quant.h - codes with a scale to and from f32, without a branch, so that
- * compilers vectorise the loops: the bodies of the kernels of each level.
+ * compilers vectorise the loops: the bodies of the portable kernels, and the
+ * tails of others.
  */
 #ifndef MLA_CPU_QUANT_H
 #define MLA_CPU_QUANT_H
@@ -32,18 +33,30 @@ static inline int32_t mla_cpu_integer(float x, float top) {
   return ((int32_t)code ^ minus) - minus;
 }
 
-static inline void mla_cpu_encode_e4m3(void *to, const float *x, int64_t n,
-                                       float scale) {
-  uint8_t *code = to;
-  for (int64_t i = 0; i < n; i++) code[i] = mla_f32_to_e4m3(x[i] / scale);
+static inline uint8_t mla_cpu_i8(float x) {
+  return (uint8_t)mla_cpu_integer(x, 127.0f);
 }
 
-static inline void mla_cpu_encode_i8(void *to, const float *x, int64_t n,
-                                     float scale) {
-  int8_t *code = to;
-  for (int64_t i = 0; i < n; i++)
-    code[i] = (int8_t)mla_cpu_integer(x[i] / scale, 127.0f);
+static inline float mla_cpu_of_i8(uint8_t code) {
+  return (float)((code ^ 0x80) - 0x80);
 }
+
+/* mla_cpu_encode_CODE and mla_cpu_decode_CODE, of a byte each. */
+#define MLA_CPU_QUANT(code, encode, decode)                             \
+  static inline void mla_cpu_encode_##code(void *to, const float *x,    \
+                                           int64_t n, float scale) {    \
+    uint8_t *byte = to;                                                 \
+    for (int64_t i = 0; i < n; i++) byte[i] = encode(x[i] / scale);     \
+  }                                                                     \
+  static inline void mla_cpu_decode_##code(float *to, const void *from, \
+                                           int64_t n, float scale) {    \
+    const uint8_t *byte = from;                                         \
+    for (int64_t i = 0; i < n; i++) to[i] = decode(byte[i]) * scale;    \
+  }
+MLA_CPU_QUANT(e4m3, mla_f32_to_e4m3, mla_e4m3_to_f32)
+MLA_CPU_QUANT(e4m3fnuz, mla_f32_to_e4m3fnuz, mla_e4m3fnuz_to_f32)
+MLA_CPU_QUANT(e5m2, mla_f32_to_e5m2, mla_e5m2_to_f32)
+MLA_CPU_QUANT(i8, mla_cpu_i8, mla_cpu_of_i8)
 
 /* The first of two in the low half of a byte. */
 static inline void mla_cpu_encode_i4(void *to, const float *x, int64_t n,
@@ -59,12 +72,6 @@ static inline void mla_cpu_encode_i4(void *to, const float *x, int64_t n,
   }
 }
 
-static inline void mla_cpu_decode_e4m3(float *to, const void *from, int64_t n,
-                                       float scale) {
-  const uint8_t *code = from;
-  for (int64_t i = 0; i < n; i++) to[i] = mla_e4m3_to_f32(code[i]) * scale;
-}
-
 static inline void mla_cpu_decode_i4(float *to, const void *from, int64_t n,
                                      float scale) {
   const uint8_t *byte = from;
@@ -77,6 +84,30 @@ static inline void mla_cpu_decode_i4(float *to, const void *from, int64_t n,
     }
     for (int64_t k = 0; k < here; k++) to[i + k] = (float)code[k] * scale;
   }
+}
+
+/*
+ * Dividing by a scale of these without dividing: with high the reciprocal to
+ * nearest and low what it lacks, x * high + x * low is within one unit of the
+ * quotient's last place, and one step with the exact remainder then rounds as
+ * division does (Markstein 1990). What is so small that the remainder, or x *
+ * low, is not exact gives the code of zero either way.
+ */
+#define MLA_CPU_QUANT_LEAST 0x1p-60f
+#define MLA_CPU_QUANT_MOST 0x1p60f
+
+static inline int mla_cpu_quant_usual(float scale) {
+  return scale >= MLA_CPU_QUANT_LEAST && scale <= MLA_CPU_QUANT_MOST;
+}
+
+typedef struct mla_cpu_divisor {
+  float by, high, low;
+} mla_cpu_divisor;
+
+static inline mla_cpu_divisor mla_cpu_divisor_of(float scale) {
+  double reciprocal = 1.0 / (double)scale;
+  float high = (float)reciprocal;
+  return (mla_cpu_divisor){scale, high, (float)(reciprocal - (double)high)};
 }
 
 #endif

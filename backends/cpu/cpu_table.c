@@ -44,6 +44,17 @@ int mla_cpu_type_of(int32_t dtype) {
   }
 }
 
+int mla_cpu_code_of(int32_t dtype) {
+  switch (dtype) {
+    case MLA_FP8_E4M3: return MLA_CPU_E4M3;
+    case MLA_FP8_E4M3FNUZ: return MLA_CPU_E4M3FNUZ;
+    case MLA_FP8_E5M2: return MLA_CPU_E5M2;
+    case MLA_I8: return MLA_CPU_I8;
+    case MLA_I4: return MLA_CPU_I4;
+    default: return -1;
+  }
+}
+
 int mla_cpu_type_of_format(int32_t cache_format) {
   switch (cache_format) {
     case MLA_CACHE_F32: return MLA_CPU_F32;

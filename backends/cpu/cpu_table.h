@@ -19,8 +19,19 @@ typedef enum mla_cpu_type {
   MLA_CPU_TYPES = 3
 } mla_cpu_type;
 
+/* Codes that are numbers with a scale. */
+typedef enum mla_cpu_code {
+  MLA_CPU_E4M3 = 0,
+  MLA_CPU_E4M3FNUZ = 1,
+  MLA_CPU_E5M2 = 2,
+  MLA_CPU_I8 = 3,
+  MLA_CPU_I4 = 4,
+  MLA_CPU_CODES = 5
+} mla_cpu_code;
+
 /* -1 for a dtype (or a cache format) that has no f32 conversion here. */
 int mla_cpu_type_of(int32_t dtype);
+int mla_cpu_code_of(int32_t dtype);
 int mla_cpu_type_of_format(int32_t cache_format);
 int64_t mla_cpu_type_bytes(int type);
 
@@ -46,10 +57,9 @@ typedef struct mla_cpu_table {
   mla_cpu_codes_fn *codes;              /* NULL: scores are f32 products */
   mla_cpu_codes_fn *codes_half;         /* as product_half */
   mla_cpu_widen_codes_fn *widen_codes;
-  mla_cpu_scale_codes_fn *scale_codes;
-  mla_cpu_scale_codes_fn *decode_e4m3, *decode_i4;
   mla_cpu_amax_fn *amax;
-  mla_cpu_encode_fn *encode_e4m3, *encode_i8, *encode_i4;
+  mla_cpu_encode_fn *encode[MLA_CPU_CODES];
+  mla_cpu_decode_fn *decode[MLA_CPU_CODES];
   mla_cpu_tile_queries_fn *tile_queries;
   mla_cpu_tile_values_fn *tile_values;
   mla_cpu_tile_softmax_fn *tile_softmax;

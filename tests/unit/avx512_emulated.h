@@ -15,6 +15,9 @@
 
 #include "half.h"
 
+typedef signed char emu_bytes __attribute__((vector_size(64)));
+typedef signed char emu_half_bytes __attribute__((vector_size(32)));
+typedef signed char emu_few_bytes __attribute__((vector_size(16)));
 typedef short emu_words __attribute__((vector_size(64)));
 typedef short emu_half_words __attribute__((vector_size(32)));
 typedef int emu_ints __attribute__((vector_size(64)));
@@ -75,6 +78,11 @@ EMU __m512 emu_max_ps(__m512 a, __m512 b) {
   EACH(16) b[i] = a[i] > b[i] ? a[i] : b[i];
   return b;
 }
+/* The second where the first is not smaller, or one is NaN. */
+EMU __m512 emu_min_ps(__m512 a, __m512 b) {
+  EACH(16) b[i] = a[i] < b[i] ? a[i] : b[i];
+  return b;
+}
 EMU __m512 emu_scalef_ps(__m512 x, __m512 y) {
   EACH(16) {
     float e = fminf(fmaxf(floorf(y[i]), -1000.0f), 1000.0f);
@@ -108,6 +116,16 @@ EMU __mmask32 emu_cmpeq_epi16_mask(__m512i a, __m512i b) {
   EACH(32) k |= (unsigned)(((emu_words)a)[i] == ((emu_words)b)[i]) << i;
   return k;
 }
+EMU __mmask64 emu_cmpeq_epi8_mask(__m512i a, __m512i b) {
+  __mmask64 k = 0;
+  EACH(64) k |= (__mmask64)(((emu_bytes)a)[i] == ((emu_bytes)b)[i]) << i;
+  return k;
+}
+EMU __m512i emu_mask_mov_epi8(__m512i x, __mmask64 k, __m512i y) {
+  emu_bytes to = (emu_bytes)x, from = (emu_bytes)y;
+  EACH(64) if (ON(k)) to[i] = from[i];
+  return (__m512i)to;
+}
 EMU __m512 emu_mask_mov_ps(__m512 x, __mmask16 k, __m512 y) {
   EACH(16) if (ON(k)) x[i] = y[i];
   return x;
@@ -126,6 +144,28 @@ EMU __m512i emu_set1_epi32(int x) {
 EMU __m512i emu_set1_epi16(int x) {
   return (__m512i)((short)x + (emu_words){0});
 }
+EMU __m512i emu_set1_epi8(int x) {
+  return (__m512i)((signed char)x + (emu_bytes){0});
+}
+EMU __m512i emu_max_epi32(__m512i a, __m512i b) {
+  emu_ints x = (emu_ints)a, y = (emu_ints)b;
+  EACH(16) x[i] = x[i] > y[i] ? x[i] : y[i];
+  return (__m512i)x;
+}
+EMU __m512i emu_srli_epi16(__m512i x, int n) {
+  emu_words to = (emu_words)x;
+  EACH(32) to[i] = (short)((uint16_t)to[i] >> n);
+  return (__m512i)to;
+}
+EMU __m512i emu_slli_epi16(__m512i x, int n) {
+  emu_words to = (emu_words)x;
+  EACH(32) to[i] = (short)((uint16_t)to[i] << n);
+  return (__m512i)to;
+}
+/* The second where the first has a bit, else the third. */
+EMU __m512i emu_logic_0xCA(__m512i a, __m512i b, __m512i c) {
+  return (a & b) | (~a & c);
+}
 EMU __m512i emu_min_epi32(__m512i a, __m512i b) {
   emu_ints x = (emu_ints)a, y = (emu_ints)b;
   EACH(16) x[i] = x[i] < y[i] ? x[i] : y[i];
@@ -140,6 +180,36 @@ EMU __m512 emu_permutex2var_ps(__m512 a, __m512i index, __m512 b) {
     int from = ((emu_ints)index)[i] & 31;
     to[i] = from < 16 ? a[from] : b[from - 16];
   }
+  return to;
+}
+EMU __m512i emu_permutexvar_epi32(__m512i index, __m512i x) {
+  emu_ints to, from = (emu_ints)x;
+  EACH(16) to[i] = from[((emu_ints)index)[i] & 15];
+  return (__m512i)to;
+}
+/* Within each quarter, first a's, then b's, to what low and high allow. */
+EMU int emu_between(int x, int low, int high) {
+  return x < low ? low : x > high ? high : x;
+}
+EMU __m512i emu_pack_epi32(__m512i a, __m512i b, int low, int high) {
+  emu_words to;
+  EACH(32) {
+    emu_ints from = (emu_ints)(i & 4 ? b : a);
+    to[i] = (short)emu_between(from[i / 8 * 4 + (i & 3)], low, high);
+  }
+  return (__m512i)to;
+}
+EMU __m512i emu_pack_epi16(__m512i a, __m512i b, int low, int high) {
+  emu_bytes to;
+  EACH(64) {
+    emu_words from = (emu_words)(i & 8 ? b : a);
+    to[i] = (signed char)emu_between(from[i / 16 * 8 + (i & 7)], low, high);
+  }
+  return (__m512i)to;
+}
+EMU __m256i emu_extracti64x4(__m512i x, int at) {
+  __m256i to;
+  memcpy(&to, (char *)&x + 32 * at, sizeof to);
   return to;
 }
 EMU __m512i emu_permutexvar_epi16(__m512i index, __m512i x) {
@@ -181,6 +251,32 @@ EMU __m256i emu_cvtepi32_epi16(__m512i x) {
   EACH(16) to[i] = (short)((emu_ints)x)[i];
   return (__m256i)to;
 }
+EMU __m256i emu_cvtepi16_epi8(__m512i x) {
+  emu_half_bytes to;
+  EACH(32) to[i] = (signed char)((emu_words)x)[i];
+  return (__m256i)to;
+}
+EMU __m512i emu_cvtepi8_epi16(__m256i x) {
+  emu_words to;
+  EACH(32) to[i] = ((emu_half_bytes)x)[i];
+  return (__m512i)to;
+}
+EMU __m512i emu_cvtepi8_epi32(__m128i x) {
+  emu_ints to;
+  EACH(16) to[i] = ((emu_few_bytes)x)[i];
+  return (__m512i)to;
+}
+EMU __m512 emu_cvtepi32_ps(__m512i x) {
+  __m512 to;
+  EACH(16) to[i] = (float)((emu_ints)x)[i];
+  return to;
+}
+/* To nearest even; what does not fit has the least. */
+EMU __m512i emu_cvtps_epi32(__m512 x) {
+  emu_ints to;
+  EACH(16) to[i] = fabsf(x[i]) < 0x1p31f ? (int)rintf(x[i]) : INT32_MIN;
+  return (__m512i)to;
+}
 EMU __m512 emu_cvtph_ps(__m256i x) {
   __m512 to;
   EACH(16) to[i] = mla_f16_to_f32((uint16_t)((emu_half_words)x)[i]);
@@ -210,6 +306,11 @@ EMU __m512i emu_cvtne2ps_pbh(__m512 high, __m512 low) {
 /* ------------------------------------------------------------------- names */
 
 #undef _mm512_cmp_ps_mask
+#undef _mm512_cmpeq_epi8_mask
+#undef _mm512_extracti64x4_epi64
+#undef _mm512_slli_epi16
+#undef _mm512_srli_epi16
+#undef _mm512_ternarylogic_epi32
 #undef _mm512_cmpeq_epi16_mask
 #undef _mm512_cmpgt_epi32_mask
 #undef _mm512_cmple_epi32_mask
@@ -224,6 +325,7 @@ EMU __m512i emu_cvtne2ps_pbh(__m512 high, __m512 low) {
 #define _mm512_storeu_ps emu_store_ps
 #define _mm512_loadu_si512 emu_load_si512
 #define _mm512_store_si512 emu_store_si512
+#define _mm512_storeu_si512 emu_store_si512
 #define _mm512_mask_loadu_ps emu_mask_loadu_ps
 #define _mm512_maskz_loadu_ps(k, from) emu_mask_loadu_ps((__m512){0}, k, from)
 #define _mm512_mask_storeu_ps emu_mask_storeu_ps
@@ -240,6 +342,7 @@ EMU __m512i emu_cvtne2ps_pbh(__m512 high, __m512 low) {
 #define _mm512_fnmadd_ps(a, b, c) emu_fmadd(-(a), b, c)
 #define _mm512_fmsub_ps(a, b, c) emu_fmadd(a, b, -(c))
 #define _mm512_max_ps emu_max_ps
+#define _mm512_min_ps emu_min_ps
 #define _mm512_scalef_ps emu_scalef_ps
 #define _mm512_reduce_ps emu_reduce_ps
 #define _mm512_cmp_ps_mask emu_cmp_ps_mask
@@ -257,10 +360,29 @@ EMU __m512i emu_cvtne2ps_pbh(__m512 high, __m512 low) {
 #define _mm512_set1_epi16 emu_set1_epi16
 #define _mm512_setr_epi32(...) ((__m512i)(emu_ints){__VA_ARGS__})
 #define _mm512_add_epi32(a, b) ((__m512i)((emu_bits)(a) + (emu_bits)(b)))
-#define _mm512_and_si512(a, b) ((a) & (b))
+#define _mm512_and_si512(a, b) ((__m512i)((a) & (b)))
 #define _mm512_srli_epi32(x, n) ((__m512i)((emu_bits)(x) >> (n)))
 #define _mm512_slli_epi32(x, n) ((__m512i)((emu_bits)(x) << (n)))
 #define _mm512_min_epi32 emu_min_epi32
+#define _mm512_max_epi32 emu_max_epi32
+#define _mm512_set1_epi8 emu_set1_epi8
+#define _mm512_srli_epi16 emu_srli_epi16
+#define _mm512_slli_epi16 emu_slli_epi16
+#define _mm512_ternarylogic_epi32(a, b, c, how) emu_logic_##how(a, b, c)
+#define _mm512_cmpeq_epi8_mask emu_cmpeq_epi8_mask
+#define _mm512_mask_mov_epi8 emu_mask_mov_epi8
+#define _mm512_permutexvar_epi32 emu_permutexvar_epi32
+#define _mm512_packs_epi32(a, b) emu_pack_epi32(a, b, -32768, 32767)
+#define _mm512_packus_epi32(a, b) emu_pack_epi32(a, b, 0, 65535)
+#define _mm512_packs_epi16(a, b) emu_pack_epi16(a, b, -128, 127)
+#define _mm512_packus_epi16(a, b) emu_pack_epi16(a, b, 0, 255)
+#define _mm512_extracti64x4_epi64 emu_extracti64x4
+#define _mm512_castsi512_si256(x) emu_extracti64x4(x, 0)
+#define _mm512_cvtepi16_epi8 emu_cvtepi16_epi8
+#define _mm512_cvtepi8_epi16 emu_cvtepi8_epi16
+#define _mm512_cvtepi8_epi32 emu_cvtepi8_epi32
+#define _mm512_cvtepi32_ps emu_cvtepi32_ps
+#define _mm512_cvtps_epi32 emu_cvtps_epi32
 #define _mm512_permutex2var_ps emu_permutex2var_ps
 #define _mm512_permutexvar_epi16 emu_permutexvar_epi16
 #define _mm512_unpacklo_ps(a, b) emu_unpack_ps(a, b, 0)

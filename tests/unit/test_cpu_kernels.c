@@ -493,17 +493,13 @@ START_TEST(codes_are_widened) {
   enum { most = 256 };
   signed char code[most];
   int16_t wide[most + 1];
-  float value[most + 1];
   for (int i = 0; i < most; i++) code[i] = (signed char)(i - 128);
   for (int n = most - 40; n <= most; n++) {
     wide[n] = 4711;
-    value[n] = 4711.0f;
     t->widen_codes(wide, code, n);
-    t->scale_codes(value, code, n, 0.3f);
     for (int i = 0; i < n; i++)
-      REQUIRE(wide[i] == code[i] && value[i] == (float)code[i] * 0.3f,
-              "code %d of %d", i - 128, n);
-    ck_assert(wide[n] == 4711 && value[n] == 4711.0f);
+      REQUIRE(wide[i] == code[i], "code %d of %d", i - 128, n);
+    ck_assert(wide[n] == 4711);
   }
 }
 END_TEST

@@ -1,5 +1,6 @@
 /* Codes with a scale, each level of this machine, to the bit as the reference
-   has them: every code, and numbers of every kind. */
+   has them: every code, numbers of every kind, and every quotient of some
+   scales. */
 #include <math.h>
 #include <string.h>
 
@@ -9,34 +10,41 @@
 
 #define COUNT 4099
 
+static const int32_t dtypes[MLA_CPU_CODES] = {MLA_FP8_E4M3, MLA_FP8_E4M3FNUZ,
+                                              MLA_FP8_E5M2, MLA_I8, MLA_I4};
+
 static int same(float a, float b) {
   return (isnan(a) && isnan(b)) || memcmp(&a, &b, sizeof a) == 0;
 }
 
+/* Code i from a byte on. */
+static uint32_t code_at(const uint8_t *byte, int type, int i) {
+  return type == MLA_CPU_I4 ? byte[i / 2] >> (i % 2 ? 4 : 0) & 0xFu : byte[i];
+}
+
 /* Odd counts and places reach every tail. */
 START_TEST(codes_are_read) {
-  static const float scales[] = {1.0f, 0x1.8p-7f, 0x1p-126f, 3e38f};
+  static const float scales[] = {1.0f, 0x1.8p-7f, 0x1p-126f, 3e38f, 0x1p-149f};
   const mla_cpu_table *t = table_of(_i);
-  uint8_t code[260];
-  float got[260];
+  uint8_t code[270];
+  float got[500];
   if (!t) return;
-  for (int i = 0; i < 260; i++) code[i] = (uint8_t)i;
-  for (int s = 0; s < 4; s++)
-    for (int from = 0; from < 9; from++) {
-      t->decode_e4m3(got, code + from, 250, scales[s]);
-      for (int i = 0; i < 250; i++) {
-        double value = mla_decode(MLA_FP8_E4M3, code[from + i]);
-        REQUIRE(same(got[i], (float)value * scales[s]), "e4m3 %02x: %a",
-                code[from + i], (double)got[i]);
+  for (int i = 0; i < 270; i++) code[i] = (uint8_t)i;
+  for (int type = 0; type < MLA_CPU_CODES; type++)
+    for (int s = 0; s < 5; s++)
+      for (int from = 0; from < 10; from++) {
+        int n = type == MLA_CPU_I4 ? 480 + from : 240 + from;
+        got[n] = 4711.0f;
+        t->decode[type](got, code + from, n, scales[s]);
+        for (int i = 0; i < n; i++) {
+          uint32_t one = code_at(code + from, type, i);
+          float value = (float)mla_decode(dtypes[type], one);
+          REQUIRE(same(got[i], value * scales[s]), "%s %02x times %a: %a",
+                  mla_dtype_name(dtypes[type]), one, (double)scales[s],
+                  (double)got[i]);
+        }
+        ck_assert(got[n] == 4711.0f);
       }
-      t->decode_i4(got, code + from * 11, 200 + from, scales[s]);
-      for (int i = 0; i < 200 + from; i++) {
-        uint32_t four = code[from * 11 + i / 2] >> (i % 2 ? 4 : 0) & 0xFu;
-        double value = mla_decode(MLA_I4, four);
-        REQUIRE(same(got[i], (float)value * scales[s]), "int4 %x: %a", four,
-                (double)got[i]);
-      }
-    }
 }
 END_TEST
 
@@ -48,32 +56,87 @@ static void fill_all_kinds(float *x) {
     memcpy(&x[i], &bits, sizeof bits);
     if (i % 4 == 1) x[i] = (float)(int)(bits % 1000) / 2.0f - 250.0f;
     if (i % 4 == 2) x[i] = (float)mla_rng_bell(rng, (uint64_t)i);
+    if (i % 256 > 200 && isnan(x[i])) x[i] = -0.0f; /* whole steps without */
   }
   x[5] = INFINITY;
   x[6] = -INFINITY;
   x[7] = NAN;
+  x[COUNT - 70] = INFINITY;
+  x[COUNT - 71] = -INFINITY;
 }
 
+static void check_codes(const mla_cpu_table *t, int type, const float *x, int n,
+                        float scale) {
+  static uint8_t code[COUNT + 1];
+  int bytes = type == MLA_CPU_I4 ? (n + 1) / 2 : n;
+  code[bytes] = 0x5A;
+  t->encode[type](code, x, n, scale);
+  for (int i = 0; i < n; i++) {
+    float y = x[i] / scale;
+    uint32_t want = mla_encode(dtypes[type], (double)y);
+    uint32_t got = code_at(code, type, i);
+    REQUIRE(got == want, "%s of %a / %a = %a: %02x, not %02x",
+            mla_dtype_name(dtypes[type]), (double)x[i], (double)scale,
+            (double)y, got, want);
+  }
+  ck_assert(code[bytes] == 0x5A);
+}
+
+/* Scales on either side of those that are multiplied by reciprocals. */
+static const float scales[] = {
+    1.0f,      0x1.6p-3f, 0x1.fffffep-1f, 0x1p-60f,  0x1.fffffep-61f,
+    0x1.2p60f, 0x1p60f,   0x1p-126f,      0x1p-149f, 0x1p127f};
+
 START_TEST(codes_are_written) {
-  static const float scales[] = {1.0f, 0x1.6p-3f, 0x1p-126f};
-  static float x[COUNT];
-  static uint8_t fp8[COUNT], i8[COUNT], i4[COUNT];
+  static float x[COUNT], y[COUNT];
   const mla_cpu_table *t = table_of(_i);
   if (!t) return;
   fill_all_kinds(x);
-  for (int s = 0; s < 3; s++)
-    for (int n = COUNT - 9; n <= COUNT; n++) {
-      t->encode_e4m3(fp8, x, n, scales[s]);
-      t->encode_i8(i8, x, n, scales[s]);
-      t->encode_i4(i4, x, n, scales[s]);
-      for (int i = 0; i < n; i++) {
-        double y = x[i] / scales[s];
-        uint32_t four = i4[i / 2] >> (i % 2 ? 4 : 0) & 0xFu;
-        REQUIRE(fp8[i] == mla_encode(MLA_FP8_E4M3, y), "e4m3 of %a", y);
-        REQUIRE(i8[i] == (mla_encode(MLA_I8, y) & 0xFF), "int8 of %a", y);
-        REQUIRE(four == (mla_encode(MLA_I4, y) & 0xF), "int4 of %a", y);
-      }
+  for (int s = 0; s < (int)(sizeof scales / sizeof *scales); s++) {
+    for (int i = 0; i < COUNT; i++)
+      y[i] = i % 4 == 0 || i % 4 == 3 ? x[i] : x[i] * scales[s];
+    for (int type = 0; type < MLA_CPU_CODES; type++)
+      for (int n = COUNT - 5; n <= COUNT; n++)
+        check_codes(t, type, y, n, scales[s]);
+  }
+}
+END_TEST
+
+/* Numbers next to those whose quotient is the middle between two codes. */
+static int near_middles(float *x, int32_t dtype, float scale) {
+  int n = 0, top = dtype == MLA_I8 ? 127 : dtype == MLA_I4 ? 7 : 0x7E;
+  for (int code = 0; code < top; code++) {
+    double low = mla_decode(dtype, (uint32_t)code),
+           high = mla_decode(dtype, (uint32_t)code + 1);
+    if (!isfinite(high)) break;
+    float middle = (float)((low + high) / 2 * (double)scale);
+    uint32_t bits;
+    memcpy(&bits, &middle, sizeof bits);
+    for (uint32_t step = 0; step < 16; step++) {
+      uint32_t near = bits + step - 8;
+      memcpy(&x[n], &near, sizeof near);
+      x[n] = step % 2 ? -x[n] : x[n];
+      n++;
     }
+  }
+  return n;
+}
+
+START_TEST(middles_are_written) {
+  static float x[COUNT];
+  const mla_cpu_table *t = table_of(_i);
+  mla_rng rng = mla_rng_named(23, "scales");
+  if (!t) return;
+  for (int s = 0; s < 400; s++) {
+    float scale =
+        0x1p-9f *
+        (1.0f +
+         0x1p-23f * (float)(int)(mla_rng_bits(rng, (uint64_t)s) & 0x7FFFFF));
+    for (int type = 0; type < MLA_CPU_CODES; type++) {
+      int n = near_middles(x, dtypes[type], scale);
+      check_codes(t, type, x, n, scale);
+    }
+  }
 }
 END_TEST
 
@@ -100,6 +163,7 @@ int main(void) {
   TCase *t = tcase_create("codes");
   tcase_add_loop_test(t, codes_are_read, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, codes_are_written, 0, MLA_CPU_ISA_COUNT);
+  tcase_add_loop_test(t, middles_are_written, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, largest_magnitudes, 0, MLA_CPU_ISA_COUNT);
   suite_add_tcase(s, t);
   return check_main(s);

@@ -12,7 +12,6 @@
 
 mla_cpu_codes_fn mla_codes_i8_avx2, mla_codes_half_i8_avx2;
 mla_cpu_widen_codes_fn mla_widen_codes_i8_avx2;
-mla_cpu_scale_codes_fn mla_scale_codes_i8_avx2;
 
 #define LANES MLA_CPU_LANES
 
@@ -181,17 +180,4 @@ void mla_widen_codes_i8_avx2(int16_t *to, const void *from, int64_t n) {
     _mm256_storeu_si256((__m256i *)(void *)(to + i), _mm256_cvtepi8_epi16(x));
   }
   for (; i < n; i++) to[i] = code[i];
-}
-
-void mla_scale_codes_i8_avx2(float *to, const void *from, int64_t n,
-                             float scale) {
-  const signed char *code = from;
-  __m256 times = _mm256_set1_ps(scale);
-  int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    __m128i x = _mm_loadl_epi64((const __m128i *)(const void *)(code + i));
-    __m256 wide = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(x));
-    _mm256_storeu_ps(to + i, _mm256_mul_ps(wide, times));
-  }
-  for (; i < n; i++) to[i] = (float)code[i] * scale;
 }

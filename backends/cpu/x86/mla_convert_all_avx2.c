@@ -27,12 +27,17 @@ void mla_load_f16_avx2(float *to, const void *from, int64_t n) {
   for (; i < n; i++) to[i] = mla_f16_to_f32(code[i]);
 }
 
+static inline void load_bf16(float *to, const uint16_t *code) {
+  __m256i wide = _mm256_cvtepu16_epi32(load_8(code));
+  _mm256_storeu_ps(to, _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16)));
+}
+
 void mla_load_bf16_avx2(float *to, const void *from, int64_t n) {
   const uint16_t *code = from;
   int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    __m256i wide = _mm256_cvtepu16_epi32(load_8(code + i));
-    _mm256_storeu_ps(to + i, _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16)));
+  for (; i + 16 <= n; i += 16) {
+    load_bf16(to + i, code + i);
+    load_bf16(to + i + 8, code + i + 8);
   }
   for (; i < n; i++) to[i] = mla_bf16_to_f32(code[i]);
 }
@@ -53,26 +58,33 @@ void mla_store_f16_avx2(void *to, const float *from, int64_t n) {
   for (; i < n; i++) code[i] = mla_f32_to_f16(from[i]);
 }
 
-/* Eight f32 to bf16 codes in the low halves of 32-bit words. */
+/* Eight f32, no NaN, to bf16 codes in 32-bit words. */
 static inline __m256i round_bf16(__m256 x) {
   __m256i bits = _mm256_castps_si256(x);
   __m256i even =
       _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
   __m256i sum = _mm256_add_epi32(bits, _mm256_set1_epi32(0x7FFF));
-  __m256i code = _mm256_srli_epi32(_mm256_add_epi32(sum, even), 16);
-  __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
-  return _mm256_blendv_epi8(code, _mm256_set1_epi32(0x7FC0), nan);
+  return _mm256_srli_epi32(_mm256_add_epi32(sum, even), 16);
+}
+
+static inline void store_bf16(uint16_t *to, const float *from, int64_t n) {
+  for (int64_t i = 0; i < n; i++) to[i] = mla_f32_to_bf16(from[i]);
 }
 
 void mla_store_bf16_avx2(void *to, const float *from, int64_t n) {
   uint16_t *code = to;
   int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    __m256i x = round_bf16(_mm256_loadu_ps(from + i));
-    store_8(code + i, _mm_packus_epi32(_mm256_castsi256_si128(x),
-                                       _mm256_extracti128_si256(x, 1)));
+  for (; i + 16 <= n; i += 16) {
+    __m256 x = _mm256_loadu_ps(from + i), y = _mm256_loadu_ps(from + i + 8);
+    if (_mm256_movemask_ps(_mm256_cmp_ps(x, y, _CMP_UNORD_Q))) {
+      store_bf16(code + i, from + i, 16);
+      continue;
+    }
+    __m256i quarters = _mm256_packus_epi32(round_bf16(x), round_bf16(y));
+    _mm256_storeu_si256((__m256i *)(void *)(code + i),
+                        _mm256_permute4x64_epi64(quarters, 0xD8));
   }
-  for (; i < n; i++) code[i] = mla_f32_to_bf16(from[i]);
+  store_bf16(code + i, from + i, n - i);
 }
 
 void mla_fetch_all_avx2(const void *from, int64_t bytes) {

@@ -1,47 +1,71 @@
 /*
  * Codes with a scale, AVX2: 32 numbers at a time, what is left by the loops of
- * cpu_quant.h. e4m3 is read by way of f16, which differs in the exponent's bias
- * alone.
+ * cpu_quant.h, as are scales that are out of the ordinary. 8-bit floats are
+ * read by way of f16, which differs in the exponent's bias alone.
  */
 #include <immintrin.h>
 
 #include "cpu_quant.h"
 
 mla_cpu_amax_fn mla_amax_f32_avx2;
-mla_cpu_encode_fn mla_encode_e4m3_avx2, mla_encode_i8_avx2, mla_encode_i4_avx2;
-mla_cpu_scale_codes_fn mla_decode_e4m3_avx2, mla_decode_i4_avx2;
+mla_cpu_encode_fn mla_encode_e4m3_avx2, mla_encode_e4m3fnuz_avx2,
+    mla_encode_e5m2_avx2, mla_encode_i8_avx2, mla_encode_i4_avx2;
+mla_cpu_decode_fn mla_decode_e4m3_avx2, mla_decode_e4m3fnuz_avx2,
+    mla_decode_e5m2_avx2, mla_decode_i8_avx2, mla_decode_i4_avx2;
 
 enum { AT_ONCE = 32 };
 
-static inline __m256i magnitude(__m256i bits) {
-  return _mm256_and_si256(bits, _mm256_set1_epi32(0x7FFFFFFF));
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE __m256 magnitude(__m256 x) {
+  return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
 }
 
-/* As unsigned numbers magnitudes are in order. */
+/* The second of two where one is NaN: the larger of all others so far. */
 float mla_amax_f32_avx2(const float *x, int64_t n) {
-  const __m256i infinite = _mm256_set1_epi32(0x7F800000);
-  __m256i top[4];
-  int64_t i = 0;
-  for (int k = 0; k < 4; k++) top[k] = _mm256_setzero_si256();
-  for (; i + AT_ONCE <= n; i += AT_ONCE)
-    for (int k = 0; k < 4; k++) {
-      __m256i size =
-          magnitude(_mm256_castps_si256(_mm256_loadu_ps(x + i + 8 * k)));
-      __m256i nan = _mm256_cmpgt_epi32(size, infinite);
-      top[k] = _mm256_max_epi32(top[k], _mm256_andnot_si256(nan, size));
-    }
-  __m256i all = _mm256_max_epi32(_mm256_max_epi32(top[0], top[1]),
-                                 _mm256_max_epi32(top[2], top[3]));
+  __m256 top[4];
   float line[8];
-  _mm256_storeu_ps(line, _mm256_castsi256_ps(all));
+  int64_t i = 0;
+  for (int k = 0; k < 4; k++) top[k] = _mm256_setzero_ps();
+  for (; i + AT_ONCE <= n; i += AT_ONCE)
+    for (int k = 0; k < 4; k++)
+      top[k] = _mm256_max_ps(magnitude(_mm256_loadu_ps(x + i + 8 * k)), top[k]);
+  _mm256_storeu_ps(line, _mm256_max_ps(_mm256_max_ps(top[0], top[1]),
+                                       _mm256_max_ps(top[2], top[3])));
   float one = mla_cpu_amax(line, 8), rest = mla_cpu_amax(x + i, n - i);
   return one > rest ? one : rest;
 }
 
 /* ---------------------------------------------------------------- encoding */
 
+typedef struct divisor {
+  __m256 by, high, low;
+} divisor;
+
+INLINE divisor divisor_of(float scale) {
+  mla_cpu_divisor x = mla_cpu_divisor_of(scale);
+  return (divisor){_mm256_set1_ps(x.by), _mm256_set1_ps(x.high),
+                   _mm256_set1_ps(x.low)};
+}
+
+/* cpu_quant.h says why this is x / by. A division waits for the divider, this
+   for multipliers: half of one and half of the other is faster than either,
+   where little else is done. */
+INLINE __m256 quotient(__m256 x, divisor d) {
+  __m256 q = _mm256_fmadd_ps(x, d.high, _mm256_mul_ps(x, d.low));
+  return _mm256_fmadd_ps(_mm256_fnmadd_ps(q, d.by, x), d.high, q);
+}
+
+INLINE int any_nan(const float *x) {
+  __m256 a =
+      _mm256_cmp_ps(_mm256_loadu_ps(x), _mm256_loadu_ps(x + 8), _CMP_UNORD_Q);
+  __m256 b = _mm256_cmp_ps(_mm256_loadu_ps(x + 16), _mm256_loadu_ps(x + 24),
+                           _CMP_UNORD_Q);
+  return _mm256_movemask_ps(_mm256_or_ps(a, b)) != 0;
+}
+
 /* The low bytes of 32 words, each of 0 to 127 or, with a sign, of -128 on. */
-static inline __m256i bytes_of(const __m256i *word) {
+INLINE __m256i bytes_of(const __m256i *word) {
   const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
   __m256i low = _mm256_packs_epi32(word[0], word[1]);
   __m256i high = _mm256_packs_epi32(word[2], word[3]);
@@ -49,121 +73,170 @@ static inline __m256i bytes_of(const __m256i *word) {
 }
 
 /*
- * 448 at most; a NaN stays. Next to 2^(e + 20) a unit is 2^(e - 3), that of
- * e4m3's numbers of exponent e, or of its subnormals where e is -6: adding it
- * rounds, and leaves a count of units in the low bits, 8 of which the exponent
- * above -7 stands for.
+ * Codes of magnitudes that the type has room for. Next to 2^(e + 23 - m) a unit
+ * is 2^(e - m), that of numbers of exponent e with m bits of mantissa, or of
+ * subnormals where e is the least: adding it rounds, and leaves a count of
+ * units in the low bits, 2^m of which the exponent above the least less one
+ * stands for.
  */
-static inline __m256i e4m3_of(__m256 x) {
-  const __m256 most = _mm256_set1_ps(448.0f);
-  const __m256i least = _mm256_set1_epi32(121 << 23); /* of 2^-6 */
+INLINE __m256i code_of(__m256 size, int m, int bias) {
+  const int low = (128 - bias) << 23; /* the smallest normal number */
   /* 1.5 times a power, so that the exponent's share can be taken off first. */
-  const __m256i magic = _mm256_set1_epi32((20 << 23) + (1 << 22) - (121 << 3));
-  __m256i bits = magnitude(_mm256_castps_si256(x));
-  __m256 size = _mm256_min_ps(_mm256_castsi256_ps(bits), most);
+  const int magic = ((23 - m) << 23) + (1 << 22) - ((128 - bias) << m);
   __m256i power = _mm256_and_si256(_mm256_castps_si256(size),
                                    _mm256_set1_epi32(0x7F800000));
-  power = _mm256_max_epi32(power, least);
-  __m256 unit = _mm256_castsi256_ps(_mm256_add_epi32(power, magic));
+  power = _mm256_max_epi32(power, _mm256_set1_epi32(low));
+  __m256 unit =
+      _mm256_castsi256_ps(_mm256_add_epi32(power, _mm256_set1_epi32(magic)));
   __m256i count = _mm256_castps_si256(_mm256_add_ps(size, unit));
-  count = _mm256_add_epi32(count, _mm256_srli_epi32(power, 20));
-  return _mm256_and_si256(count, _mm256_set1_epi32(0x7F));
+  return _mm256_add_epi32(count, _mm256_srli_epi32(power, 23 - m));
 }
 
-static inline int any_nan(const __m256 *x) {
-  __m256 a = _mm256_cmp_ps(x[0], x[1], _CMP_UNORD_Q);
-  __m256 b = _mm256_cmp_ps(x[2], x[3], _CMP_UNORD_Q);
-  return _mm256_movemask_ps(_mm256_or_ps(a, b)) != 0;
-}
-
-void mla_encode_e4m3_avx2(void *to, const float *x, int64_t n, float scale) {
-  const __m256 by = _mm256_set1_ps(scale);
-  uint8_t *code = to;
-  int64_t i = 0;
-  for (; i + AT_ONCE <= n; i += AT_ONCE) {
-    __m256 y[4];
-    __m256i size[4], sign[4];
-    for (int k = 0; k < 4; k++)
-      y[k] = _mm256_div_ps(_mm256_loadu_ps(x + i + 8 * k), by);
-    if (any_nan(y)) {
-      mla_cpu_encode_e4m3(code + i, x + i, AT_ONCE, scale);
-      continue;
-    }
-    for (int k = 0; k < 4; k++) {
-      size[k] = e4m3_of(y[k]);
-      sign[k] = _mm256_castps_si256(y[k]);
-    }
-    __m256i minus =
-        _mm256_and_si256(bytes_of(sign), _mm256_set1_epi8((char)0x80));
-    _mm256_storeu_si256((__m256i *)(void *)(code + i),
-                        _mm256_or_si256(minus, bytes_of(size)));
+/* 32 numbers, no NaN among them. What is beyond `most` has the largest code. */
+INLINE void encode_32(uint8_t *code, const float *x, __m256 by, __m256 most,
+                      int m, int bias) {
+  const __m256i seven = _mm256_set1_epi32(0x7F);
+  __m256i size[4], sign[4];
+  for (int k = 0; k < 4; k++) {
+    __m256 y = _mm256_loadu_ps(x + 8 * k);
+    __m256 part = _mm256_min_ps(magnitude(y), most);
+    size[k] =
+        _mm256_and_si256(code_of(_mm256_div_ps(part, by), m, bias), seven);
+    sign[k] = _mm256_castps_si256(y);
   }
-  mla_cpu_encode_e4m3(code + i, x + i, n - i, scale);
+  __m256i minus =
+      _mm256_and_si256(bytes_of(sign), _mm256_set1_epi8((char)0x80));
+  __m256i byte = bytes_of(size);
+  if (bias == 8) /* zero has no sign */
+    minus = _mm256_andnot_si256(_mm256_cmpeq_epi8(byte, _mm256_setzero_si256()),
+                                minus);
+  _mm256_storeu_si256((__m256i *)(void *)code, _mm256_or_si256(minus, byte));
 }
 
-/* 32 quotients to the nearest integers of -top to top; NaN: 0. */
-static inline __m256i integers(const float *x, __m256 by, float top) {
-  const __m256 most = _mm256_set1_ps(top), least = _mm256_set1_ps(-top);
+#define FLOAT_CODE(name, m, bias, top)                               \
+  void mla_encode_##name##_avx2(void *to, const float *x, int64_t n, \
+                                float scale) {                       \
+    const __m256 by = _mm256_set1_ps(scale);                         \
+    const __m256 most = _mm256_set1_ps(top * scale);                 \
+    uint8_t *code = to;                                              \
+    int64_t i = 0;                                                   \
+    int64_t usual = mla_cpu_quant_usual(scale) ? n - AT_ONCE : -1;   \
+    for (; i <= usual; i += AT_ONCE)                                 \
+      if (any_nan(x + i))                                            \
+        mla_cpu_encode_##name(code + i, x + i, AT_ONCE, scale);      \
+      else                                                           \
+        encode_32(code + i, x + i, by, most, m, bias);               \
+    mla_cpu_encode_##name(code + i, x + i, n - i, scale);            \
+  }
+FLOAT_CODE(e4m3, 3, 7, 448.0f)
+FLOAT_CODE(e4m3fnuz, 3, 8, 240.0f)
+FLOAT_CODE(e5m2, 2, 15, 57344.0f)
+
+/* 32 quotients to the nearest integers, of numbers of -most to most. */
+INLINE __m256i integers(const float *x, divisor d, __m256 most) {
+  const __m256 sign = _mm256_set1_ps(-0.0f);
   __m256i word[4];
   for (int k = 0; k < 4; k++) {
-    __m256 y = _mm256_div_ps(_mm256_loadu_ps(x + 8 * k), by);
-    y = _mm256_and_ps(y, _mm256_cmp_ps(y, y, _CMP_ORD_Q));
-    y = _mm256_min_ps(_mm256_max_ps(y, least), most);
-    word[k] = _mm256_cvtps_epi32(y);
+    __m256 y = _mm256_min_ps(_mm256_loadu_ps(x + 8 * k), most);
+    y = _mm256_max_ps(y, _mm256_xor_ps(most, sign));
+    word[k] =
+        _mm256_cvtps_epi32(k % 2 ? quotient(y, d) : _mm256_div_ps(y, d.by));
   }
   return bytes_of(word);
 }
 
 void mla_encode_i8_avx2(void *to, const float *x, int64_t n, float scale) {
-  const __m256 by = _mm256_set1_ps(scale);
-  int8_t *code = to;
-  int64_t i = 0;
-  for (; i + AT_ONCE <= n; i += AT_ONCE)
-    _mm256_storeu_si256((__m256i *)(void *)(code + i),
-                        integers(x + i, by, 127.0f));
+  divisor d = divisor_of(scale);
+  __m256 most = _mm256_set1_ps(127.0f * scale);
+  uint8_t *code = to;
+  int64_t i = 0, usual = mla_cpu_quant_usual(scale) ? n - AT_ONCE : -1;
+  for (; i <= usual; i += AT_ONCE)
+    if (any_nan(x + i))
+      mla_cpu_encode_i8(code + i, x + i, AT_ONCE, scale);
+    else
+      _mm256_storeu_si256((__m256i *)(void *)(code + i),
+                          integers(x + i, d, most));
   mla_cpu_encode_i8(code + i, x + i, n - i, scale);
 }
 
 /* The first of two in the low half of a byte. */
-void mla_encode_i4_avx2(void *to, const float *x, int64_t n, float scale) {
-  const __m256 by = _mm256_set1_ps(scale);
+INLINE __m128i halves(__m256i code) {
   const __m256i half = _mm256_set1_epi16(0x0F), low = _mm256_set1_epi16(0xFF);
+  __m256i second = _mm256_srli_epi16(code, 8);
+  second = _mm256_and_si256(_mm256_slli_epi16(second, 4), low);
+  code = _mm256_or_si256(_mm256_and_si256(code, half), second);
+  return _mm_packus_epi16(_mm256_castsi256_si128(code),
+                          _mm256_extracti128_si256(code, 1));
+}
+
+void mla_encode_i4_avx2(void *to, const float *x, int64_t n, float scale) {
+  divisor d = divisor_of(scale);
+  __m256 most = _mm256_set1_ps(7.0f * scale);
   uint8_t *byte = to;
-  int64_t i = 0;
-  for (; i + AT_ONCE <= n; i += AT_ONCE) {
-    __m256i code = integers(x + i, by, 7.0f);
-    __m256i second = _mm256_srli_epi16(code, 8);
-    second = _mm256_and_si256(_mm256_slli_epi16(second, 4), low);
-    code = _mm256_or_si256(_mm256_and_si256(code, half), second);
-    _mm_storeu_si128((__m128i *)(void *)(byte + i / 2),
-                     _mm_packus_epi16(_mm256_castsi256_si128(code),
-                                      _mm256_extracti128_si256(code, 1)));
-  }
+  int64_t i = 0, usual = mla_cpu_quant_usual(scale) ? n - AT_ONCE : -1;
+  for (; i <= usual; i += AT_ONCE)
+    if (any_nan(x + i))
+      mla_cpu_encode_i4(byte + i / 2, x + i, AT_ONCE, scale);
+    else
+      _mm_storeu_si128((__m128i *)(void *)(byte + i / 2),
+                       halves(integers(x + i, d, most)));
   mla_cpu_encode_i4(byte + i / 2, x + i, n - i, scale);
 }
 
 /* ---------------------------------------------------------------- decoding */
 
-/* Eight codes times 2^-8, subnormals included. */
-static inline __m256 decode_8(const uint8_t *code) {
-  const __m128i low = _mm_set1_epi16(0x7F);
-  __m128i word =
-      _mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)code));
-  __m128i size = _mm_and_si128(word, low);
-  __m128i sign = _mm_slli_epi16(_mm_andnot_si128(low, word), 8);
-  __m128i nan = _mm_cmpeq_epi16(size, low);
-  __m128i half = _mm_or_si128(sign, _mm_slli_epi16(size, 7));
-  return _mm256_cvtph_ps(_mm_blendv_epi8(half, _mm_set1_epi16(0x7E00), nan));
+INLINE void decode_16(float *to, __m256i half, __m256 times) {
+  __m256 low = _mm256_cvtph_ps(_mm256_castsi256_si128(half));
+  __m256 high = _mm256_cvtph_ps(_mm256_extracti128_si256(half, 1));
+  _mm256_storeu_ps(to, _mm256_mul_ps(low, times));
+  _mm256_storeu_ps(to + 8, _mm256_mul_ps(high, times));
 }
 
-void mla_decode_e4m3_avx2(float *to, const void *from, int64_t n, float scale) {
+/* Sixteen codes, the sign at the top, m bits of mantissa where f16 has ten;
+   both bits of what was the sign and its copy but the upper one go. */
+INLINE __m256i half_of(const uint8_t *code, int m) {
+  __m256i word = _mm256_cvtepi8_epi16(
+      _mm_loadu_si128((const __m128i *)(const void *)code));
+  word = _mm256_slli_epi16(word, 10 - m);
+  return m == 3 ? _mm256_and_si256(word, _mm256_set1_epi16((short)0xBFFF))
+                : word;
+}
+
+/* Is one of 16 codes `nan`, whatever bits are not in `of`? */
+INLINE int any_code(const uint8_t *code, int of, int nan) {
+  __m128i x = _mm_loadu_si128((const __m128i *)(const void *)code);
+  x = _mm_and_si128(x, _mm_set1_epi8((char)of));
+  return _mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8((char)nan)));
+}
+
+/* f16 is 2^(15 - bias) times as much: an exact factor of the scale. */
+#define FLOAT_VALUE(name, m, of, nan, factor)                           \
+  void mla_decode_##name##_avx2(float *to, const void *from, int64_t n, \
+                                float scale) {                          \
+    const uint8_t *code = from;                                         \
+    const __m256 times = _mm256_set1_ps(factor * scale);                \
+    int64_t i = 0, usual = scale <= MLA_CPU_QUANT_MOST ? n - 16 : -1;   \
+    for (; i <= usual; i += 16)                                         \
+      if (of && any_code(code + i, of, nan))                            \
+        mla_cpu_decode_##name(to + i, code + i, 16, scale);             \
+      else                                                              \
+        decode_16(to + i, half_of(code + i, m), times);                 \
+    mla_cpu_decode_##name(to + i, code + i, n - i, scale);              \
+  }
+FLOAT_VALUE(e4m3, 3, 0x7F, 0x7F, 0x1p8f)
+FLOAT_VALUE(e4m3fnuz, 3, 0xFF, 0x80, 0x1p7f)
+FLOAT_VALUE(e5m2, 2, 0, 0, 1.0f)
+
+void mla_decode_i8_avx2(float *to, const void *from, int64_t n, float scale) {
   const uint8_t *code = from;
-  const __m256 bias = _mm256_set1_ps(0x1p8f), times = _mm256_set1_ps(scale);
+  const __m256 times = _mm256_set1_ps(scale);
   int64_t i = 0;
-  for (; i + 8 <= n; i += 8)
-    _mm256_storeu_ps(
-        to + i, _mm256_mul_ps(_mm256_mul_ps(decode_8(code + i), bias), times));
-  mla_cpu_decode_e4m3(to + i, code + i, n - i, scale);
+  for (; i + 8 <= n; i += 8) {
+    __m128i x = _mm_loadl_epi64((const __m128i *)(const void *)(code + i));
+    __m256 wide = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(x));
+    _mm256_storeu_ps(to + i, _mm256_mul_ps(wide, times));
+  }
+  mla_cpu_decode_i8(to + i, code + i, n - i, scale);
 }
 
 void mla_decode_i4_avx2(float *to, const void *from, int64_t n, float scale) {

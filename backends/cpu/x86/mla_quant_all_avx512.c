@@ -1,0 +1,227 @@
+/*
+ * Codes with a scale, AVX-512: as mla_quant_all_avx2.c, 64 numbers at a time.
+ * Sixteen quotients take ten cycles of the divider and two of the multipliers,
+ * so none is divided.
+ */
+#include <immintrin.h>
+
+#include "cpu_quant.h"
+
+mla_cpu_amax_fn mla_amax_f32_avx512;
+mla_cpu_encode_fn mla_encode_e4m3_avx512, mla_encode_e4m3fnuz_avx512,
+    mla_encode_e5m2_avx512, mla_encode_i8_avx512, mla_encode_i4_avx512;
+mla_cpu_decode_fn mla_decode_e4m3_avx512, mla_decode_e4m3fnuz_avx512,
+    mla_decode_e5m2_avx512, mla_decode_i8_avx512;
+
+enum { AT_ONCE = 64 };
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE __m512 magnitude(__m512 x) {
+  return _mm512_castsi512_ps(
+      _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7FFFFFFF)));
+}
+
+/* The second of two where one is NaN: the larger of all others so far. */
+float mla_amax_f32_avx512(const float *x, int64_t n) {
+  __m512 top[4];
+  float line[16];
+  int64_t i = 0;
+  for (int k = 0; k < 4; k++) top[k] = _mm512_setzero_ps();
+  for (; i + AT_ONCE <= n; i += AT_ONCE)
+    for (int k = 0; k < 4; k++)
+      top[k] =
+          _mm512_max_ps(magnitude(_mm512_loadu_ps(x + i + 16 * k)), top[k]);
+  _mm512_storeu_ps(line, _mm512_max_ps(_mm512_max_ps(top[0], top[1]),
+                                       _mm512_max_ps(top[2], top[3])));
+  float one = mla_cpu_amax(line, 16), rest = mla_cpu_amax(x + i, n - i);
+  return one > rest ? one : rest;
+}
+
+/* ---------------------------------------------------------------- encoding */
+
+typedef struct divisor {
+  __m512 by, high, low;
+} divisor;
+
+INLINE divisor divisor_of(float scale) {
+  mla_cpu_divisor x = mla_cpu_divisor_of(scale);
+  return (divisor){_mm512_set1_ps(x.by), _mm512_set1_ps(x.high),
+                   _mm512_set1_ps(x.low)};
+}
+
+/* cpu_quant.h says why this is x / by. */
+INLINE __m512 quotient(__m512 x, divisor d) {
+  __m512 q = _mm512_fmadd_ps(x, d.high, _mm512_mul_ps(x, d.low));
+  return _mm512_fmadd_ps(_mm512_fnmadd_ps(q, d.by, x), d.high, q);
+}
+
+INLINE int any_nan(const float *x) {
+  __mmask16 a = _mm512_cmp_ps_mask(_mm512_loadu_ps(x), _mm512_loadu_ps(x + 16),
+                                   _CMP_UNORD_Q);
+  __mmask16 b = _mm512_cmp_ps_mask(_mm512_loadu_ps(x + 32),
+                                   _mm512_loadu_ps(x + 48), _CMP_UNORD_Q);
+  return (a | b) != 0;
+}
+
+/* 64 words as bytes in order: of 0 to 255, or of -128 to 127 with a sign. */
+INLINE __m512i bytes_of(const __m512i *word, int with_sign) {
+  const __m512i order =
+      _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  __m512i low = _mm512_packs_epi32(word[0], word[1]);
+  __m512i high = _mm512_packs_epi32(word[2], word[3]);
+  return _mm512_permutexvar_epi32(order, with_sign
+                                             ? _mm512_packs_epi16(low, high)
+                                             : _mm512_packus_epi16(low, high));
+}
+
+/* As in mla_quant_all_avx2.c, the sign included. */
+INLINE __m512i code_of(__m512 x, __m512 size, int m, int bias) {
+  const int low = (128 - bias) << 23;
+  const int magic = ((23 - m) << 23) + (1 << 22) - ((128 - bias) << m);
+  __m512i power = _mm512_and_si512(_mm512_castps_si512(size),
+                                   _mm512_set1_epi32(0x7F800000));
+  power = _mm512_max_epi32(power, _mm512_set1_epi32(low));
+  __m512 unit =
+      _mm512_castsi512_ps(_mm512_add_epi32(power, _mm512_set1_epi32(magic)));
+  __m512i count = _mm512_castps_si512(_mm512_add_ps(size, unit));
+  count = _mm512_add_epi32(count, _mm512_srli_epi32(power, 23 - m));
+  __m512i sign = _mm512_srli_epi32(_mm512_castps_si512(x), 24);
+  return _mm512_ternarylogic_epi32(_mm512_set1_epi32(0x7F), count, sign, 0xCA);
+}
+
+/* 64 numbers, no NaN among them. What is beyond `most` has the largest code. */
+INLINE void encode_64(uint8_t *code, const float *x, divisor d, __m512 most,
+                      int m, int bias) {
+  __m512i word[4];
+  for (int k = 0; k < 4; k++) {
+    __m512 y = _mm512_loadu_ps(x + 16 * k);
+    __m512 size = _mm512_min_ps(magnitude(y), most);
+    word[k] = code_of(y, quotient(size, d), m, bias);
+  }
+  __m512i byte = bytes_of(word, 0);
+  if (bias == 8) { /* zero has no sign */
+    __mmask64 zero = _mm512_cmpeq_epi8_mask(byte, _mm512_set1_epi8(-128));
+    byte = _mm512_mask_mov_epi8(byte, zero, _mm512_setzero_si512());
+  }
+  _mm512_storeu_si512(code, byte);
+}
+
+#define FLOAT_CODE(name, m, bias, top)                                 \
+  void mla_encode_##name##_avx512(void *to, const float *x, int64_t n, \
+                                  float scale) {                       \
+    divisor d = divisor_of(scale);                                     \
+    const __m512 most = _mm512_set1_ps(top * scale);                   \
+    uint8_t *code = to;                                                \
+    int64_t i = 0;                                                     \
+    int64_t usual = mla_cpu_quant_usual(scale) ? n - AT_ONCE : -1;     \
+    for (; i <= usual; i += AT_ONCE)                                   \
+      if (any_nan(x + i))                                              \
+        mla_cpu_encode_##name(code + i, x + i, AT_ONCE, scale);        \
+      else                                                             \
+        encode_64(code + i, x + i, d, most, m, bias);                  \
+    mla_cpu_encode_##name(code + i, x + i, n - i, scale);              \
+  }
+FLOAT_CODE(e4m3, 3, 7, 448.0f)
+FLOAT_CODE(e4m3fnuz, 3, 8, 240.0f)
+FLOAT_CODE(e5m2, 2, 15, 57344.0f)
+
+/* 64 quotients to the nearest integers, of numbers of -most to most. */
+INLINE __m512i integers(const float *x, divisor d, __m512 most) {
+  const __m512 least = _mm512_sub_ps(_mm512_setzero_ps(), most);
+  __m512i word[4];
+  for (int k = 0; k < 4; k++) {
+    __m512 y = _mm512_min_ps(_mm512_loadu_ps(x + 16 * k), most);
+    word[k] = _mm512_cvtps_epi32(quotient(_mm512_max_ps(y, least), d));
+  }
+  return bytes_of(word, 1);
+}
+
+void mla_encode_i8_avx512(void *to, const float *x, int64_t n, float scale) {
+  divisor d = divisor_of(scale);
+  __m512 most = _mm512_set1_ps(127.0f * scale);
+  uint8_t *code = to;
+  int64_t i = 0, usual = mla_cpu_quant_usual(scale) ? n - AT_ONCE : -1;
+  for (; i <= usual; i += AT_ONCE)
+    if (any_nan(x + i))
+      mla_cpu_encode_i8(code + i, x + i, AT_ONCE, scale);
+    else
+      _mm512_storeu_si512(code + i, integers(x + i, d, most));
+  mla_cpu_encode_i8(code + i, x + i, n - i, scale);
+}
+
+/* The first of two in the low half of a byte: in words of both, the second is
+   four bits too high. */
+INLINE __m256i halves(__m512i code) {
+  return _mm512_cvtepi16_epi8(_mm512_ternarylogic_epi32(
+      _mm512_set1_epi16(0x0F), code, _mm512_srli_epi16(code, 4), 0xCA));
+}
+
+void mla_encode_i4_avx512(void *to, const float *x, int64_t n, float scale) {
+  divisor d = divisor_of(scale);
+  __m512 most = _mm512_set1_ps(7.0f * scale);
+  uint8_t *byte = to;
+  int64_t i = 0, usual = mla_cpu_quant_usual(scale) ? n - AT_ONCE : -1;
+  for (; i <= usual; i += AT_ONCE)
+    if (any_nan(x + i))
+      mla_cpu_encode_i4(byte + i / 2, x + i, AT_ONCE, scale);
+    else
+      _mm256_storeu_si256((__m256i *)(void *)(byte + i / 2),
+                          halves(integers(x + i, d, most)));
+  mla_cpu_encode_i4(byte + i / 2, x + i, n - i, scale);
+}
+
+/* ---------------------------------------------------------------- decoding */
+
+INLINE void decode_32(float *to, __m512i half, __m512 times) {
+  __m512 low = _mm512_cvtph_ps(_mm512_castsi512_si256(half));
+  __m512 high = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(half, 1));
+  _mm512_storeu_ps(to, _mm512_mul_ps(low, times));
+  _mm512_storeu_ps(to + 16, _mm512_mul_ps(high, times));
+}
+
+INLINE __m256i load_32(const uint8_t *code) {
+  return _mm256_loadu_si256((const __m256i *)(const void *)code);
+}
+
+/* As in mla_quant_all_avx2.c. */
+INLINE __m512i half_of(const uint8_t *code, int m) {
+  __m512i word = _mm512_slli_epi16(_mm512_cvtepi8_epi16(load_32(code)), 10 - m);
+  return m == 3 ? _mm512_and_si512(word, _mm512_set1_epi16((short)0xBFFF))
+                : word;
+}
+
+INLINE int any_code(const uint8_t *code, int of, int nan) {
+  __m256i x = _mm256_and_si256(load_32(code), _mm256_set1_epi8((char)of));
+  return _mm256_movemask_epi8(
+             _mm256_cmpeq_epi8(x, _mm256_set1_epi8((char)nan))) != 0;
+}
+
+#define FLOAT_VALUE(name, m, of, nan, factor)                             \
+  void mla_decode_##name##_avx512(float *to, const void *from, int64_t n, \
+                                  float scale) {                          \
+    const uint8_t *code = from;                                           \
+    const __m512 times = _mm512_set1_ps(factor * scale);                  \
+    int64_t i = 0, usual = scale <= MLA_CPU_QUANT_MOST ? n - 32 : -1;     \
+    for (; i <= usual; i += 32)                                           \
+      if (of && any_code(code + i, of, nan))                              \
+        mla_cpu_decode_##name(to + i, code + i, 32, scale);               \
+      else                                                                \
+        decode_32(to + i, half_of(code + i, m), times);                   \
+    mla_cpu_decode_##name(to + i, code + i, n - i, scale);                \
+  }
+FLOAT_VALUE(e4m3, 3, 0x7F, 0x7F, 0x1p8f)
+FLOAT_VALUE(e4m3fnuz, 3, 0xFF, 0x80, 0x1p7f)
+FLOAT_VALUE(e5m2, 2, 0, 0, 1.0f)
+
+void mla_decode_i8_avx512(float *to, const void *from, int64_t n, float scale) {
+  const uint8_t *code = from;
+  const __m512 times = _mm512_set1_ps(scale);
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(code + i));
+    __m512 wide = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(x));
+    _mm512_storeu_ps(to + i, _mm512_mul_ps(wide, times));
+  }
+  mla_cpu_decode_i8(to + i, code + i, n - i, scale);
+}
