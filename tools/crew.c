@@ -6,6 +6,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #include "error.h"
 #include "shrink.h"
@@ -58,6 +61,19 @@ static void open_beside(const crew *of) {
     mla_close(other);
 }
 
+/* The reference's threads spin while they wait for each other: where each
+   member has one for every core, they take the cores from those that work. A
+   backend that counts its threads when it is opened keeps them. */
+static void share_cores(const crew *of) {
+#ifdef _OPENMP
+  const int threads = omp_get_max_threads();
+  if (of->members > 1)
+    omp_set_num_threads(threads > of->members ? threads / of->members : 1);
+#else
+  (void)of;
+#endif
+}
+
 static void serve(void *context, int line) {
   const crew *of = context;
   static crew_question q;
@@ -70,6 +86,7 @@ static void serve(void *context, int line) {
   if (a.opened == MLA_OK) open_beside(of);
   if (a.opened == MLA_OK)
     a.described = mla_device_describe(device, &a.info, NULL) == MLA_OK;
+  share_cores(of);
   worker_say(line, HELLO, &a, sizeof a);
   while (a.opened == MLA_OK && worker_hear(line, &q, sizeof q)) {
     work(of, device, &q, &a);

@@ -53,6 +53,7 @@ typedef struct crew {
   const char *keep; /* folder for the reference's answers, or NULL */
   double timeout;   /* seconds for a case; 0: by its size */
   double patience;  /* factor on that by size */
+  int32_t members;  /* that work beside each other */
 } crew;
 
 typedef struct crew_member {

@@ -35,7 +35,7 @@ static failure_care care_of(const run_how *how) {
 static crew crew_of(const target *t, const mla_docket *docket,
                     const run_how *how) {
   crew of = {docket,    t->backend,   t->options, (int32_t)t->index,
-             how->keep, how->timeout, 1};
+             how->keep, how->timeout, 1,          how->jobs};
   return of;
 }
 

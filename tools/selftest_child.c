@@ -90,11 +90,11 @@ static void take(selftest_result *r, int32_t item, const mla_verdict *v) {
 }
 
 static void begin(seat *s, const selftest_run *run, const selftest_job *job,
-                  int32_t i, selftest_result *r) {
+                  int32_t i, int32_t seats, selftest_result *r) {
   memset(r, 0, sizeof *r);
   r->caught = r->unjudged = -1;
-  crew of = {run->docket, job->backend, job->options, 0, run->keep,
-             0,           run->patience};
+  crew of = {run->docket, job->backend,  job->options, 0, run->keep,
+             0,           run->patience, seats};
   s->of = of;
   s->job = i;
   s->at = -1;
@@ -129,7 +129,7 @@ typedef struct session {
   const selftest_run *run;
   const selftest_job *job;
   selftest_result *result;
-  int32_t count, next;
+  int32_t count, next, seats;
   seat seat[CREW_MOST];
   crew_answer answer;
 } session;
@@ -147,7 +147,7 @@ static void fill_seat(session *s, seat *at, void (*done)(void *, int32_t),
       if (done) done(context, i);
     }
     if (s->next >= s->count) return;
-    begin(at, s->run, &s->job[s->next], s->next, &s->result[s->next]);
+    begin(at, s->run, &s->job[s->next], s->next, s->seats, &s->result[s->next]);
     s->next++;
   }
 }
@@ -174,6 +174,7 @@ int selftest_judge(const selftest_run *run, const selftest_job *job,
   s->job = job;
   s->result = result;
   s->count = count;
+  s->seats = seats;
   for (int32_t k = 0; k < seats; k++) s->seat[k].job = -1;
   for (int32_t k = 0; k < seats; k++) fill_seat(s, &s->seat[k], done, context);
   while (is_working(s, seats)) {
