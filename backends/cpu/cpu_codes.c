@@ -2,10 +2,9 @@
 
 #include <string.h>
 
-#include "float_bits.h"
-
 #define LANES MLA_CPU_LANES
 #define LARGEST 127.0f
+#define STEP 256 /* codes on their way, an even number */
 
 int mla_cpu_decode_by_codes(const mla_cpu_context *c) {
   const mla_problem *p = &c->problem;
@@ -28,32 +27,24 @@ void mla_cpu_codes_take(mla_cpu_arena *arena, mla_cpu_codes *x, int panels,
 
 /* ---------------------------------------------------------------- queries */
 
-/* amax / 127, as a writer of int8 entries has it; NaN is passed over. */
-static float scale_of(const float *line, int64_t n) {
-  float amax = 0.0f, scale;
-  for (int64_t i = 0; i < n; i++) {
-    float size = line[i] < 0.0f ? -line[i] : line[i];
-    amax = size > amax ? size : amax;
-  }
-  scale = amax / LARGEST;
-  return scale < 0x1p-126f ? 0x1p-126f : scale;
-}
-
-/* To the nearest integer, ties to even; NaN: 0. */
-static int16_t code_of(float x) {
-  const float magic = 12582912.0f; /* 1.5 * 2^23: no room for a fraction */
-  if (!(x == x)) return 0;
-  if (x > LARGEST) x = LARGEST;
-  if (x < -LARGEST) x = -LARGEST;
-  return (int16_t)((x + magic) - magic);
-}
-
-void mla_cpu_codes_query(mla_cpu_codes *x, int panel, int lane,
-                         const float *line, int64_t width) {
-  float scale = scale_of(line, width);
+/* As a writer of int8 entries has them. Decode asks again for every task: where
+   few threads share one request, that is sixteen times. */
+void mla_cpu_codes_query(mla_cpu_codes *x, const mla_cpu_table *table,
+                         int panel, int lane, const float *line,
+                         int64_t width) {
+  float scale = table->amax(line, width) / LARGEST;
   int16_t *q = x->q + panel * x->pairs * 2 * LANES + 2 * lane;
-  for (int64_t i = 0; i < 2 * x->pairs; i++)
-    q[i / 2 * 2 * LANES + i % 2] = i < width ? code_of(line[i] / scale) : 0;
+  if (scale < 0x1p-126f) scale = 0x1p-126f;
+  for (int64_t i = 0; i < width; i += STEP) {
+    signed char code[STEP + 1];
+    int64_t here = mla_cpu_min(STEP, width - i);
+    table->encode[MLA_CPU_I8](code, line + i, here, scale);
+    code[here] = 0; /* what fills up the last pair */
+    for (int64_t k = 0; k < here; k += 2, q += 2 * LANES) {
+      q[0] = code[k];
+      q[1] = code[k + 1];
+    }
+  }
   x->q_scale[panel * LANES + lane] = scale;
 }
 

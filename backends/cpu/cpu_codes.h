@@ -26,8 +26,8 @@ void mla_cpu_codes_take(mla_cpu_arena *arena, mla_cpu_codes *codes, int panels,
                         int64_t width);
 
 /* A row's queries from `width` numbers. */
-void mla_cpu_codes_query(mla_cpu_codes *codes, int panel, int lane,
-                         const float *line, int64_t width);
+void mla_cpu_codes_query(mla_cpu_codes *codes, const mla_cpu_table *table,
+                         int panel, int lane, const float *line, int64_t width);
 
 /* Key j of the block from its entry, and a value, times its scale. */
 void mla_cpu_codes_key(mla_cpu_codes *codes, const mla_cpu_table *table,

@@ -79,7 +79,7 @@ static void load_code_queries(const mla_cpu_decode *d, const mla_cpu_unit *u,
     s->tile.limit[x] = limit_of(d, u, row);
     d->c->table.load[type](s->rows, mla_cpu_at(d->q->data, type, at),
                            s->tile.width);
-    mla_cpu_codes_query(&s->codes, x / LANES, x % LANES, s->rows,
+    mla_cpu_codes_query(&s->codes, &d->c->table, x / LANES, x % LANES, s->rows,
                         s->tile.width);
   }
 }
