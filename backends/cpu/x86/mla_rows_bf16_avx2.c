@@ -8,11 +8,15 @@
 mla_cpu_dots_fn mla_dots_bf16_avx2;
 mla_cpu_mix_fn mla_mix_bf16_avx2;
 
+/* Even ones by a byte shuffle: a shift would want the units that multiply. */
 static inline void two(const void *row, int64_t i, __m256 *a, __m256 *b) {
+  const __m256i up = _mm256_setr_epi8(-1, -1, 0, 1, -1, -1, 4, 5, -1, -1, 8, 9,
+                                      -1, -1, 12, 13, -1, -1, 0, 1, -1, -1, 4,
+                                      5, -1, -1, 8, 9, -1, -1, 12, 13);
   const uint16_t *at = (const uint16_t *)row + i;
   __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)at);
   __m256i odd = _mm256_and_si256(x, _mm256_set1_epi32((int)0xFFFF0000u));
-  *a = _mm256_castsi256_ps(_mm256_slli_epi32(x, 16));
+  *a = _mm256_castsi256_ps(_mm256_shuffle_epi8(x, up));
   *b = _mm256_castsi256_ps(odd);
 }
 
