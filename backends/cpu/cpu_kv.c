@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "cpu_arena.h"
 #include "cpu_convert.h"
 #include "cpu_entry.h"
 #include "cpu_parallel.h"
@@ -13,6 +14,8 @@
 #define NEIGHBOURS 16 /* slots of one thread in a row */
 #define AHEAD 2       /* rows: about what memory takes to answer */
 #define STEP 256      /* values on their way through f32 */
+#define MARKS 2048    /* tokens whose parts one task finds */
+#define NO_PART 255   /* of a token without a slot */
 
 /* ---------------------------------------------------------------- kv_write */
 
@@ -20,7 +23,8 @@ typedef struct kv_write {
   const mla_cpu_context *c;
   const mla_tensor *kv_c, *k_pe, *slots, *cache;
   int parts;
-  int far; /* cpu_convert.h */
+  unsigned char *part; /* of each token; absent with one part */
+  int far;             /* cpu_convert.h */
   mla_cpu_entries entries;
 } kv_write;
 
@@ -86,22 +90,47 @@ static void fetch_entry(const kv_write *w, int64_t slot) {
   w->c->table.fetch(place.row, w->entries.layout.row_bytes);
 }
 
-/* A slot's part, NEIGHBOURS at a time: any rule would do, but every thread asks
-   for all slots, and a division takes longer than the rest of the question. */
-static int64_t part_of(const kv_write *w, int64_t slot) {
-  uint32_t mixed = (uint32_t)(slot / NEIGHBOURS) * 0x9E3779B1u;
-  return (int64_t)((uint64_t)mixed * (uint32_t)w->parts >> 32);
+/* More than there are threads, which are not equally fast; few where there is
+   little to write. */
+static int parts_of(const mla_cpu_context *c, int64_t tokens) {
+  int64_t most = mla_cpu_min(8 * (int64_t)c->threads, NO_PART);
+  return c->threads == 1 ? 1 : (int)mla_cpu_min(most, 1 + tokens / NEIGHBOURS);
 }
 
-/* The first token from `from` on whose slot is this part's. */
-static int64_t next_token(const kv_write *w, int64_t part, int64_t from) {
+/* A slot's part, NEIGHBOURS at a time, by any rule that spreads them: found
+   once for all, since every part looks for its own. */
+static void mark_tokens(void *state, int64_t index, int thread) {
+  const kv_write *w = state;
+  const int64_t *slot = w->slots->data;
+  int64_t end = mla_cpu_min((index + 1) * MARKS, w->slots->shape[0]);
+  (void)thread;
+  for (int64_t t = index * MARKS; t < end; t++) {
+    uint32_t mixed = (uint32_t)(slot[t] / NEIGHBOURS) * 0x9E3779B1u;
+    uint64_t part = (uint64_t)mixed * (uint32_t)w->parts >> 32;
+    w->part[t] = (unsigned char)(slot[t] < 0 ? NO_PART : part);
+  }
+}
+
+/* The first token from `from` on that is of this part. */
+static int64_t find_token(const kv_write *w, int64_t part, int64_t from) {
   const int64_t *slot = w->slots->data;
   int64_t t = from, end = w->slots->shape[0];
-  while (t < end && (slot[t] < 0 || part_of(w, slot[t]) != part)) t++;
-  if (t < end) {
+  if (w->part) {
+    const unsigned char *at =
+        from < end ? memchr(w->part + from, (int)part, (size_t)(end - from))
+                   : NULL;
+    return at ? at - w->part : end;
+  }
+  while (t < end && slot[t] < 0) t++;
+  return t;
+}
+
+static int64_t next_token(const kv_write *w, int64_t part, int64_t from) {
+  int64_t t = find_token(w, part, from);
+  if (t < w->slots->shape[0]) {
     fetch_row(w->c, w->kv_c, t);
     if (w->k_pe) fetch_row(w->c, w->k_pe, t);
-    fetch_entry(w, slot[t]);
+    fetch_entry(w, ((const int64_t *)w->slots->data)[t]);
   }
   return t;
 }
@@ -126,6 +155,18 @@ static int64_t row_bytes(const mla_tensor *t) {
   return t->shape[t->rank - 1] * mla_dtype_bits(t->dtype) / 8;
 }
 
+static unsigned char *parts_take(mla_cpu_arena *arena,
+                                 const mla_cpu_context *c) {
+  return mla_cpu_take(arena, c->threads == 1 ? 0 : (uint64_t)c->limits.tokens,
+                      1);
+}
+
+static uint64_t kv_write_workspace(const mla_cpu_context *c) {
+  mla_cpu_arena arena = {NULL, 0};
+  parts_take(&arena, c);
+  return arena.used;
+}
+
 static void kv_write_run(const mla_cpu_context *c, const mla_args *args,
                          void *workspace) {
   kv_write w = {c,
@@ -133,11 +174,18 @@ static void kv_write_run(const mla_cpu_context *c, const mla_args *args,
                 mla_arg(args, MLA_T_K_PE), /* absent when R is 0 */
                 mla_arg(args, MLA_T_SLOT_MAPPING),
                 mla_arg(args, MLA_T_CACHE),
-                c->threads,
+                0,
+                NULL,
                 0,
                 mla_cpu_entries_of(c, args, MLA_T_CACHE, MLA_CPU_F32)};
-  (void)workspace;
-  w.far = w.slots->shape[0] * row_bytes(w.cache) > MLA_CPU_FAR;
+  mla_cpu_arena arena = {workspace, 0};
+  int64_t tokens = w.slots->shape[0];
+  w.parts = parts_of(c, tokens);
+  w.far = tokens * row_bytes(w.cache) > MLA_CPU_FAR;
+  if (w.parts > 1) {
+    w.part = parts_take(&arena, c);
+    mla_cpu_parallel(c->threads, mla_cpu_ceil(tokens, MARKS), mark_tokens, &w);
+  }
   mla_cpu_parallel(c->threads, w.parts, write_part, &w);
 }
 
@@ -154,7 +202,8 @@ typedef struct kv_read {
 /* Rounded once, from the product of code and scale. */
 static void read_scaled(const kv_read *r, int64_t block, int64_t offset,
                         int64_t row) {
-  float line[STEP], codes[STEP];
+  _Alignas(64) float line[STEP];
+  _Alignas(64) float codes[STEP];
   int out = mla_cpu_type_of(r->dst->dtype);
   int64_t width = r->dst->shape[1], to = mla_at1(r->dst, row);
   for (int64_t i = 0; i < width; i += STEP) {
@@ -278,8 +327,9 @@ static const char *kv_read_refuse(const mla_problem *p) {
   return cache_format_only(p);
 }
 
-const mla_cpu_op mla_cpu_op_kv_write = {
-    MLA_OP_KV_WRITE, "kv_write", kv_write_refuse, no_workspace, kv_write_run};
+const mla_cpu_op mla_cpu_op_kv_write = {MLA_OP_KV_WRITE, "kv_write",
+                                        kv_write_refuse, kv_write_workspace,
+                                        kv_write_run};
 const mla_cpu_op mla_cpu_op_kv_read = {
     MLA_OP_KV_READ, "kv_read", kv_read_refuse, no_workspace, kv_read_run};
 const mla_cpu_op mla_cpu_op_kv_copy = {
