@@ -17,7 +17,8 @@ void mla_cpu_put(const mla_cpu_table *table, int far, void *to,
 void mla_cpu_convert(const mla_cpu_table *table, const mla_tensor *from,
                      int64_t from_at, const mla_tensor *to, int64_t to_at,
                      int64_t n, int far) {
-  float line[STEP], codes[STEP];
+  _Alignas(64) float line[STEP];
+  _Alignas(64) float codes[STEP];
   int in = mla_cpu_type_of(from->dtype), out = mla_cpu_type_of(to->dtype);
   if (in == out) {
     mla_cpu_put(table, far, mla_cpu_at_mut(to->data, out, to_at),

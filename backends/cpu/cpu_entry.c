@@ -8,6 +8,7 @@
 
 #define STEP 256  /* values on their way */
 #define LINE 1024 /* values of an entry, bytes of its row */
+#define TILES 16  /* scales found beside each other */
 
 mla_cpu_entries mla_cpu_entries_of(const mla_cpu_context *c,
                                    const mla_args *args, int slot,
@@ -105,7 +106,7 @@ typedef struct source {
   mla_cpu_values_fn *values;
   const void *state;
   int64_t width, first, count;
-  float line[LINE];
+  _Alignas(64) float line[LINE]; /* whole vectors in one line of the cache */
 } source;
 
 /* Values first .. first + count - 1, LINE of them at most. */
@@ -156,18 +157,38 @@ static int64_t bytes_of(const mla_cpu_entries *x, int64_t codes) {
   return x->code == MLA_CPU_I4 ? (codes + 1) / 2 : codes;
 }
 
-static void store_tile(const mla_cpu_entries *x, mla_cache_place place,
-                       int64_t tile, int pow2, source *s) {
-  float scale = x->scale;
+static float find_scale(const mla_cpu_entries *x, mla_cache_place place,
+                        int64_t tile, int pow2, source *s) {
+  if (!x->layout.scale) return x->scale;
+  float amax = amax_of(x, s, tile * x->layout.tile);
+  float scale = scale_of(&x->layout, amax, pow2);
+  put_scale(&x->layout, place, tile, scale);
+  return scale;
+}
+
+static void store_codes(const mla_cpu_entries *x, mla_cache_place place,
+                        int64_t tile, float scale, source *s) {
   int64_t first = tile * x->layout.tile;
-  if (x->layout.scale) {
-    scale = scale_of(&x->layout, amax_of(x, s, first), pow2);
-    put_scale(&x->layout, place, tile, scale);
-  }
   for (int64_t i = 0; i < x->layout.tile; i += LINE) {
     int64_t here = mla_cpu_min(LINE, x->layout.tile - i);
     x->table->encode[x->code](place.row + bytes_of(x, first + i),
                               values_of(s, first + i, here), here, scale);
+  }
+}
+
+/* Scales of all tiles in a line first: each is a chain of steps from the
+   largest magnitude to the reciprocal, and chains run beside each other. */
+static void store_tiles(const mla_cpu_entries *x, mla_cache_place place,
+                        int pow2, source *s) {
+  int64_t tiles = x->layout.codes / x->layout.tile;
+  int64_t beside = mla_cpu_max(1, mla_cpu_min(LINE / x->layout.tile, TILES));
+  for (int64_t t = 0; t < tiles; t += beside) {
+    float scale[TILES];
+    int64_t here = mla_cpu_min(beside, tiles - t);
+    for (int64_t i = 0; i < here; i++)
+      scale[i] = find_scale(x, place, t + i, pow2, s);
+    for (int64_t i = 0; i < here; i++)
+      store_codes(x, place, t + i, scale[i], s);
   }
 }
 
@@ -177,8 +198,7 @@ static void store_entry(const mla_cpu_entries *x, mla_cache_place place,
   int64_t codes = bytes_of(x, layout->codes);
   memset(place.row + codes, 0, (size_t)(layout->row_bytes - codes));
   if (place.side) memset(place.side, 0, (size_t)layout->side_bytes);
-  for (int64_t t = 0; t < layout->codes / layout->tile; t++)
-    store_tile(x, place, t, pow2, s);
+  store_tiles(x, place, pow2, s);
   for (int64_t i = layout->codes; i < layout->width; i += LINE) {
     int64_t here = mla_cpu_min(LINE, layout->width - i);
     x->table->store[MLA_CPU_BF16](
@@ -192,7 +212,8 @@ void mla_cpu_entry_store(const mla_cpu_entries *x, int64_t block,
                          mla_cpu_values_fn *values, const void *state) {
   mla_cache_place place =
       mla_cache_find(x->cache, &x->layout, block, offset, 0);
-  unsigned char room[LINE], *row = place.row;
+  _Alignas(64) unsigned char room[LINE];
+  unsigned char *row = place.row;
   int aside = far && x->layout.row_bytes <= LINE;
   source s; /* its line is filled when it is asked for */
   s.values = values;

@@ -100,14 +100,4 @@ static inline int mla_cpu_quant_usual(float scale) {
   return scale >= MLA_CPU_QUANT_LEAST && scale <= MLA_CPU_QUANT_MOST;
 }
 
-typedef struct mla_cpu_divisor {
-  float by, high, low;
-} mla_cpu_divisor;
-
-static inline mla_cpu_divisor mla_cpu_divisor_of(float scale) {
-  double reciprocal = 1.0 / (double)scale;
-  float high = (float)reciprocal;
-  return (mla_cpu_divisor){scale, high, (float)(reciprocal - (double)high)};
-}
-
 #endif

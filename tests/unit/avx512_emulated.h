@@ -338,6 +338,8 @@ EMU __m512i emu_cvtne2ps_pbh(__m512 high, __m512 low) {
 #define _mm512_add_ps(a, b) ((a) + (b))
 #define _mm512_sub_ps(a, b) ((a) - (b))
 #define _mm512_mul_ps(a, b) ((a) * (b))
+#define _mm512_div_ps(a, b) ((a) / (b))
+#define _mm512_cvtss_f32(x) ((x)[0])
 #define _mm512_fmadd_ps emu_fmadd
 #define _mm512_fnmadd_ps(a, b, c) emu_fmadd(-(a), b, c)
 #define _mm512_fmsub_ps(a, b, c) emu_fmadd(a, b, -(c))

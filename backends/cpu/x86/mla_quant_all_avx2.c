@@ -21,18 +21,23 @@ INLINE __m256 magnitude(__m256 x) {
   return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
 }
 
+INLINE float largest_of(__m256 x) {
+  x = _mm256_max_ps(x, _mm256_permute2f128_ps(x, x, 1));
+  x = _mm256_max_ps(x, _mm256_permute_ps(x, 0x4E));
+  return _mm256_cvtss_f32(_mm256_max_ps(x, _mm256_permute_ps(x, 0xB1)));
+}
+
 /* The second of two where one is NaN: the larger of all others so far. */
 float mla_amax_f32_avx2(const float *x, int64_t n) {
   __m256 top[4];
-  float line[8];
   int64_t i = 0;
   for (int k = 0; k < 4; k++) top[k] = _mm256_setzero_ps();
   for (; i + AT_ONCE <= n; i += AT_ONCE)
     for (int k = 0; k < 4; k++)
       top[k] = _mm256_max_ps(magnitude(_mm256_loadu_ps(x + i + 8 * k)), top[k]);
-  _mm256_storeu_ps(line, _mm256_max_ps(_mm256_max_ps(top[0], top[1]),
+  float one = largest_of(_mm256_max_ps(_mm256_max_ps(top[0], top[1]),
                                        _mm256_max_ps(top[2], top[3])));
-  float one = mla_cpu_amax(line, 8), rest = mla_cpu_amax(x + i, n - i);
+  float rest = i < n ? mla_cpu_amax(x + i, n - i) : 0.0f;
   return one > rest ? one : rest;
 }
 
@@ -43,9 +48,11 @@ typedef struct divisor {
 } divisor;
 
 INLINE divisor divisor_of(float scale) {
-  mla_cpu_divisor x = mla_cpu_divisor_of(scale);
-  return (divisor){_mm256_set1_ps(x.by), _mm256_set1_ps(x.high),
-                   _mm256_set1_ps(x.low)};
+  const __m256 one = _mm256_set1_ps(1.0f);
+  divisor d = {_mm256_set1_ps(scale), one, one};
+  d.high = _mm256_div_ps(one, d.by);
+  d.low = _mm256_mul_ps(_mm256_fnmadd_ps(d.high, d.by, one), d.high);
+  return d;
 }
 
 /* cpu_quant.h says why this is x / by. A division waits for the divider, this
@@ -126,7 +133,7 @@ INLINE void encode_32(uint8_t *code, const float *x, __m256 by, __m256 most,
         mla_cpu_encode_##name(code + i, x + i, AT_ONCE, scale);      \
       else                                                           \
         encode_32(code + i, x + i, by, most, m, bias);               \
-    mla_cpu_encode_##name(code + i, x + i, n - i, scale);            \
+    if (i < n) mla_cpu_encode_##name(code + i, x + i, n - i, scale); \
   }
 FLOAT_CODE(e4m3, 3, 7, 448.0f)
 FLOAT_CODE(e4m3fnuz, 3, 8, 240.0f)

@@ -22,19 +22,27 @@ INLINE __m512 magnitude(__m512 x) {
       _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7FFFFFFF)));
 }
 
+/* Quarters, then halves of them. */
+INLINE float largest_of(__m512 x) {
+  x = _mm512_max_ps(x, _mm512_shuffle_f32x4(x, x, 0x4E));
+  x = _mm512_max_ps(x, _mm512_shuffle_f32x4(x, x, 0xB1));
+  x = _mm512_max_ps(x, _mm512_shuffle_ps(x, x, 0x4E));
+  x = _mm512_max_ps(x, _mm512_shuffle_ps(x, x, 0xB1));
+  return _mm512_cvtss_f32(x);
+}
+
 /* The second of two where one is NaN: the larger of all others so far. */
 float mla_amax_f32_avx512(const float *x, int64_t n) {
   __m512 top[4];
-  float line[16];
   int64_t i = 0;
   for (int k = 0; k < 4; k++) top[k] = _mm512_setzero_ps();
   for (; i + AT_ONCE <= n; i += AT_ONCE)
     for (int k = 0; k < 4; k++)
       top[k] =
           _mm512_max_ps(magnitude(_mm512_loadu_ps(x + i + 16 * k)), top[k]);
-  _mm512_storeu_ps(line, _mm512_max_ps(_mm512_max_ps(top[0], top[1]),
+  float one = largest_of(_mm512_max_ps(_mm512_max_ps(top[0], top[1]),
                                        _mm512_max_ps(top[2], top[3])));
-  float one = mla_cpu_amax(line, 16), rest = mla_cpu_amax(x + i, n - i);
+  float rest = i < n ? mla_cpu_amax(x + i, n - i) : 0.0f;
   return one > rest ? one : rest;
 }
 
@@ -45,9 +53,11 @@ typedef struct divisor {
 } divisor;
 
 INLINE divisor divisor_of(float scale) {
-  mla_cpu_divisor x = mla_cpu_divisor_of(scale);
-  return (divisor){_mm512_set1_ps(x.by), _mm512_set1_ps(x.high),
-                   _mm512_set1_ps(x.low)};
+  const __m512 one = _mm512_set1_ps(1.0f);
+  divisor d = {_mm512_set1_ps(scale), one, one};
+  d.high = _mm512_div_ps(one, d.by);
+  d.low = _mm512_mul_ps(_mm512_fnmadd_ps(d.high, d.by, one), d.high);
+  return d;
 }
 
 /* cpu_quant.h says why this is x / by. */
