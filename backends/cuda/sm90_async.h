@@ -52,6 +52,12 @@ MLA_PTX void mbar_wait(uint32_t bar, uint32_t parity) {
       : "memory");
 }
 
+/* Arrives once this thread's cp.async so far have landed. */
+MLA_PTX void mbar_arrive_landed(uint32_t bar) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(bar)
+               : "memory");
+}
+
 /* Boxes of a tensor map into shared memory; bytes are counted at bar. */
 MLA_PTX void tma_load_2d(uint32_t to, const CUtensorMap *map, int x, int y,
                          uint32_t bar) {

@@ -10,7 +10,7 @@
  *                 -1: there is none
  *   next          its place in the next block, in next_cache()
  *   scale_at, one of a key's own scale, f32; 0: all have `one`
- *   done(s, buffer, live)  the keys are there
+ *   done(s, buffer, live)  tells rows whether this lane's key is one
  *
  * Codes are copied into the rows that their numbers will have, and turned
  * there: a lane has 16 codes of a key's first 512, an eighth of a tile. Pairs
@@ -55,6 +55,13 @@ MLA_DEV void bring_copy(uint32_t to, const unsigned char *from, int place) {
       "l"(from), "r"(place)
       : "memory");
 }
+/* Of 16 bytes so many, then zeros. */
+MLA_DEV void bring_copy_some(uint32_t to, const unsigned char *from,
+                             uint32_t bytes) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to),
+               "l"(from), "r"(bytes)
+               : "memory");
+}
 MLA_DEV void bring_copy_one(uint32_t to, const unsigned char *from, int place) {
   asm volatile(
       "{\n.reg .pred none;\nsetp.lt.s32 none, %2, 0;\n"
@@ -75,10 +82,19 @@ MLA_DEV void bring_ask(const unsigned char *cache, int place) {
 MLA_DEV void bring_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
+MLA_DEV void bring_wait_all() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
 /* All groups but the last N. */
 template <int N>
 MLA_DEV void bring_landed() {
   asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+}
+
+/* Bringers are done with a thread's part of a buffer. */
+MLA_DEV void bring_full(const sm90_state &s, int buffer) {
+  fence_async();
+  mbar_arrive(sm90_bar(s, SM90_FULL + buffer));
 }
 
 MLA_DEV void bring_wait_empty(const sm90_state &s, sm90_bringer &b,
@@ -119,36 +135,66 @@ MLA_DEV void bring_box(const sm90_state &s, int buffer, int key0,
   }
 }
 
-/* One block on its way; whether this lane's key is one. */
-template <class Source>
-MLA_DEV int bring_send(const Source &from, const sm90_state &s, sm90_bringer &b,
-                       int buffer) {
-  bring_wait_empty(s, b, buffer);
-#pragma unroll 1
-  for (int box = 0; box < 9; box++)
-    bring_box(s, buffer, b.key0, from.cache, from.place, 8 * box, 128 * box);
-  bring_commit();
-  return from.place >= 0;
+/* A lane's chunk of every fourth of the warp's keys, in the first box of an
+   entry and of a buffer; bytes: 16, or 0 where there is no such key. */
+typedef struct bring_chunks {
+  const unsigned char *from[BRING_KEYS / 4];
+  uint32_t to, bytes[BRING_KEYS / 4];
+} bring_chunks;
+
+MLA_DEV bring_chunks bring_chunks_of(const sm90_state &s, int buffer, int key0,
+                                     const unsigned char *cache, int place) {
+  const int lane = sm90_here(MLA_LANE), chunk = lane % 8;
+  bring_chunks c;
+  c.to = bring_chunk(s, buffer, key0 + lane / 8, chunk);
+#pragma unroll
+  for (int i = 0; i < BRING_KEYS / 4; i++) {
+    const int at = MLA_SHFL(place, lane / 8 + 4 * i);
+    c.from[i] = bring_entry(cache + 16 * chunk, at < 0 ? 0 : at);
+    c.bytes[i] = at < 0 ? 0 : 16;
+  }
+  return c;
 }
 
-/* Both blocks of a pair are under way before the first is waited for: they
-   become free without it. */
+/* Boxes [First, First + Count) of the warp's keys on their way. */
+template <int First, int Count>
+MLA_DEV void bring_boxes(const bring_chunks &c) {
+#pragma unroll
+  for (int box = First; box < First + Count; box++)
+#pragma unroll
+    for (int i = 0; i < BRING_KEYS / 4; i++)
+      bring_copy_some((c.to ^ (uint32_t)(i % 2 * (512 + 64))) + i / 2 * 1024 +
+                          box * SM90_BOX,
+                      c.from[i] + 128 * box, c.bytes[i]);
+}
+
+/* A part of a block is asked for as soon as it is given up, and tells itself
+   that it has landed: nobody here waits for that. */
+template <int Part>
+MLA_DEV void bring_part(const sm90_state &s, int buffer, uint32_t parity,
+                        const bring_chunks &c) {
+  mbar_wait(sm90_bar(s, SM90_EMPTY + 3 * buffer + Part), parity);
+  bring_boxes < 4 * Part, Part<2 ? 4 : 1>(c);
+  mbar_arrive_landed(sm90_bar(s, SM90_FULL + 3 * buffer + Part));
+}
+
 template <class Source>
 MLA_DEV void bring_numbers(Source &from, const sm90_state &s, sm90_bringer &b,
                            const sm90_piece &w) {
-  for (int i = 0; i < w.blocks; i += 2) {
-    int live[2] = {0, 0};
-    live[0] = bring_send(from, s, b, 0);
-    from.step(w, i + 1);
-    if (i + 1 < w.blocks)
-      live[1] = bring_send(from, s, b, 1);
-    else
-      bring_commit(); /* nothing, so that groups count alike */
-    from.step(w, i + 2);
-    bring_landed<1>();
-    from.done(s, 0, live[0]);
-    bring_landed<0>();
-    if (i + 1 < w.blocks) from.done(s, 1, live[1]);
+#pragma unroll 1
+  for (int i = 0; i < w.blocks;) {
+    const int buffer = i & 1, live = from.place >= 0;
+    const uint32_t parity = (b.uses >> buffer & 1) ^ 1;
+    const bring_chunks c =
+        bring_chunks_of(s, buffer, b.key0, from.cache, from.place);
+    bring_part<0>(s, buffer, parity, c);
+    from.done(s, buffer, live);
+    __syncwarp();
+    if (MLA_LANE == 0) mbar_arrive(sm90_bar(s, SM90_FULL + 3 * buffer));
+    bring_part<1>(s, buffer, parity, c);
+    bring_part<2>(s, buffer, parity, c);
+    b.uses ^= 1u << buffer;
+    from.step(w, ++i);
   }
 }
 
@@ -311,6 +357,7 @@ MLA_DEV void bring_codes(Source &from, const sm90_state &s, sm90_bringer &b,
     bring_ask(from.next_cache(), from.next);
     bring_turn_all<Kind>(from, s, buffer, b.key0);
     from.done(s, buffer, live);
+    bring_full(s, buffer);
   }
 }
 

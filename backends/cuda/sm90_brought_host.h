@@ -9,12 +9,12 @@
 #include "mla_decode_brought_sm90.cuh"
 #include "sm90_decode_host.h"
 
-/* rows: the most of a request. */
-template <class Source, int Kind>
+/* rows: the most of a request; Cut: by sm90_decode_cut.h. */
+template <class Source, int Kind, int Cut>
 static mla_status mla_sm90_launch_brought(const mla_gpu_call *c,
                                           const typename Source::Args &x,
                                           const mla_sm90_grid &g, int rows) {
-  const auto kernel = mla_decode_brought_sm90<Source, Kind>;
+  const auto kernel = mla_decode_brought_sm90<Source, Kind, Cut>;
   CUtensorMap q_map;
   mla_status st = mla_sm90_q_map(c, &q_map);
   if (st == MLA_OK)

@@ -7,15 +7,18 @@
 #include "mla_decode_bf16_sm90.cuh"
 #include "sm90_decode_host.h"
 
-static int page_serves(int page) {
+/* Keys of short pages are brought sooner by warps (sm90_pages.cu), as far as
+   those reach. */
+static int page_serves(int page, const mla_limits *l) {
+  const int64_t bytes = l->num_blocks * page * 1152;
   return page % MLA_SM90_BLOCK == 0 ||
-         (page >= 8 && MLA_SM90_BLOCK % page == 0);
+         (page >= 8 && MLA_SM90_BLOCK % page == 0 && bytes > MLA_SM90_REACH);
 }
 
 static int serves(const mla_handle *h, const mla_problem *p,
                   const mla_limits *l) {
   return mla_sm90_decodes_pages(h, p, l) && p->cache_format == MLA_CACHE_BF16 &&
-         page_serves(p->block_size);
+         page_serves(p->block_size, l);
 }
 
 static uint64_t workspace(const mla_handle *h, const mla_problem *p,
@@ -42,16 +45,6 @@ static mla_status key_map(const mla_gpu_call *c, int boxes, CUtensorMap *map) {
   return mla_tensor_map(map, k->data, 4, size, stride, box, c->err);
 }
 
-/* One request is nothing to cut, and where no part has more than a block or
-   two there is nothing to win: equal parts are found sooner. */
-static int is_cut(const mla_gpu_call *c, const mla_sm90_grid &g) {
-  const int64_t requests = mla_arg(c->args, MLA_T_SEQ_LENS)->shape[0];
-  const int64_t keys = c->plan->limits.max_seq_len;
-  const int64_t blocks = (keys + MLA_SM90_BLOCK - 1) / MLA_SM90_BLOCK;
-  return requests > 1 && requests <= MLA_CUT_REQUESTS &&
-         requests * blocks > g.parts;
-}
-
 static mla_status launch(const mla_gpu_call *c, const CUtensorMap &q_map,
                          const CUtensorMap &k_map,
                          const CUtensorMap &rope_map) {
@@ -59,7 +52,7 @@ static mla_status launch(const mla_gpu_call *c, const CUtensorMap &q_map,
   const mla_sm90_grid g = mla_sm90_grid_of(c->plan->handle, rows);
   const mla_sm90_args a = mla_sm90_paged_args(c, g);
   const auto kernel =
-      is_cut(c, g) ? mla_decode_bf16_sm90<1> : mla_decode_bf16_sm90<0>;
+      mla_sm90_is_cut(c, g) ? mla_decode_bf16_sm90<1> : mla_decode_bf16_sm90<0>;
   cudaLaunchAttribute early;
   const cudaLaunchConfig_t config =
       mla_sm90_early(c, dim3((unsigned)g.m_blocks, (unsigned)g.parts),

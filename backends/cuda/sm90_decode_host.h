@@ -5,6 +5,7 @@
 #ifndef MLA_SM90_DECODE_HOST_H
 #define MLA_SM90_DECODE_HOST_H
 
+#include "sm90_decode_cut.h"
 #include "sm90_decode_rows.h"
 #include "sm90_launch.h"
 #include "sm90_tensor_map.h"
@@ -71,15 +72,16 @@ static inline int mla_sm90_takes_rows(const mla_gpu_call *c) {
          (uintptr_t)out->data % 16 == 0 && q->shape[0] > 0;
 }
 
-/* Entries that warps bring are loaded by units, and found by 31 bits of them:
-   32 GiB. */
+/* Entries that warps bring are loaded by units, and found by 31 bits of them.
+ */
+static const int64_t MLA_SM90_REACH = (int64_t)16 << 31; /* 32 GiB */
 static inline int mla_sm90_takes_units(const mla_tensor *t) {
-  const int64_t unit = 16, far = unit << 31;
+  const int64_t unit = 16;
   const int bytes = mla_dtype_bits(t->dtype) / 8;
   const int64_t block = t->stride[0] * bytes, row = t->stride[1] * bytes;
   return (uintptr_t)t->data % unit == 0 && t->stride[2] == 1 &&
          block % unit == 0 && row % unit == 0 && block >= 0 && row >= 0 &&
-         t->shape[0] * block + t->shape[1] * row <= far;
+         t->shape[0] * block + t->shape[1] * row <= MLA_SM90_REACH;
 }
 
 static inline mla_status mla_sm90_q_map(const mla_gpu_call *c,
@@ -123,6 +125,17 @@ static inline mla_sm90_args mla_sm90_paged_args(const mla_gpu_call *c,
   a.table_row = table->stride[0];
   a.page = c->p->block_size;
   return a;
+}
+
+/* One request is nothing to cut, and where no part has more than a block or
+   two there is nothing to win: equal parts are found sooner. */
+static inline int mla_sm90_is_cut(const mla_gpu_call *c,
+                                  const mla_sm90_grid &g) {
+  const int64_t requests = mla_arg(c->args, MLA_T_SEQ_LENS)->shape[0];
+  const int64_t keys = c->plan->limits.max_seq_len;
+  const int64_t blocks = (keys + MLA_SM90_BLOCK - 1) / MLA_SM90_BLOCK;
+  return requests > 1 && requests <= MLA_CUT_REQUESTS &&
+         requests * blocks > g.parts;
 }
 
 /* Warps of a tile that have rows, of requests with `rows` at most. */

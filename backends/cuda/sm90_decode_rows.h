@@ -330,7 +330,7 @@ MLA_DEV void sm90_own(const mla_sm90_args &a, const Feed &feed, sm90_state &s,
   sm90_pv_own(s, buffer, packed, o);
   wgmma_wait<0>();
   wgmma_hold(o);
-  feed.release(s, block, 1);
+  feed.release(s, block, 0);
 }
 
 /* A block that the other side has scored. */
@@ -352,7 +352,7 @@ MLA_DEV void sm90_other(const Feed &feed, sm90_state &s, int block,
   sm90_pv_other(s, buffer, o);
   wgmma_wait<0>();
   wgmma_hold(o);
-  feed.release(s, block, 0);
+  feed.release(s, block, 1);
 }
 
 /* All blocks of a piece: the left's, the right's. */

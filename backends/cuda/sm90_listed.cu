@@ -68,8 +68,8 @@ static mla_sm90_listed make_args(const mla_gpu_call *c,
 template <int Kind>
 static mla_status launch(const mla_gpu_call *c) {
   const mla_sm90_grid g = mla_sm90_grid_of(c->plan->handle, c->p->num_heads);
-  return mla_sm90_launch_brought<sm90_listed_keys, Kind>(c, make_args(c, g), g,
-                                                         c->p->num_heads);
+  return mla_sm90_launch_brought<sm90_listed_keys, Kind, 0>(c, make_args(c, g),
+                                                            g, c->p->num_heads);
 }
 
 static mla_status run(const mla_gpu_call *c) {

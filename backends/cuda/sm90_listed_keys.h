@@ -36,7 +36,8 @@ MLA_DEV uint32_t listed_live(const sm90_state &s, int buffer) {
   return s.smem + SM90_LIVE + 8 * buffer;
 }
 
-struct sm90_listed_feed : sm90_brought {
+template <class Brought>
+struct sm90_listed_feed : Brought {
   SM90_MEMBER void mask(const sm90_state &s, int block,
                         float (&acc)[32]) const {
     uint2 live;
@@ -59,7 +60,8 @@ struct sm90_listed_feed : sm90_brought {
 /* Lists are read two blocks before their entries are brought. */
 struct sm90_listed_keys {
   typedef mla_sm90_listed Args;
-  typedef sm90_listed_feed Feed;
+  template <class Brought>
+  using Feed = sm90_listed_feed<Brought>;
   enum { scale_at = 512 };
   static constexpr float one = 1.0f;
   const unsigned char *cache;
@@ -93,17 +95,13 @@ struct sm90_listed_keys {
   SM90_MEMBER const unsigned char *next_cache() const {
     return list(block + 1).cache;
   }
-  /* The warp's keys are there, for wgmma too. */
   SM90_MEMBER void done(const sm90_state &s, int buffer, int live) const {
     const unsigned all = __ballot_sync(0xffffffffu, live);
-    const uint32_t bar = sm90_bar(s, SM90_FULL + buffer);
     if (MLA_LANE < BRING_KEYS / 8)
       asm volatile("st.shared.b8 [%0], %1;" ::"r"(listed_live(s, buffer) +
                                                   key0 / 8 + MLA_LANE),
                    "r"(all >> (8 * MLA_LANE))
                    : "memory");
-    fence_async();
-    mbar_arrive(bar);
   }
 
  private:
