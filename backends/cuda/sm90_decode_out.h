@@ -85,7 +85,7 @@ MLA_DEV void sm90_put_rows(const mla_sm90_args &a, const sm90_state &s,
         m);
   }
   __syncwarp();
-#pragma unroll 4
+#pragma unroll 1
   for (int i = 0; i < 16; i++) {
     const int row = m0 + 16 * warp + i;
     if (row >= w.rows) break;
