@@ -50,7 +50,6 @@ struct sm90_brought_numbers {
   static SM90_MEMBER void wait(const sm90_state &s, int buffer, int part,
                                uint32_t parity) {
     mbar_wait(sm90_bar(s, SM90_FULL + 3 * buffer + part), parity);
-    fence_async(); /* ordinary copies, for wgmma */
   }
   SM90_MEMBER void clear(const sm90_state &s, int block) const {
     (void)s, (void)block; /* there are zeros */
@@ -104,7 +103,6 @@ MLA_DEV void brought_keys(const typename Source::Args &x, const Place &at,
   sm90_for_pieces(x.rows, at, [&](const sm90_piece &w) {
     bring_piece<Kind>(from, s, b, w);
   });
-  bring_wait_all(); /* nothing may be on its way to what has ended */
 }
 
 /* Threads that bring, and warps that read. */
@@ -113,8 +111,7 @@ MLA_DEV void brought_make_bars(const sm90_state &s) {
   if (threadIdx.x == 0) {
     sm90_make_bars(s);
     for (int i = 0; i < (Kind == KEYS_BF16 ? 6 : 2); i++) {
-      const int told = Kind == KEYS_BF16 && i % 3 == 0 ? BRING_WARPS : 0;
-      mbar_init(sm90_bar(s, SM90_FULL + i), 32 * BRING_WARPS + told);
+      mbar_init(sm90_bar(s, SM90_FULL + i), 32 * BRING_WARPS);
       mbar_init(sm90_bar(s, SM90_EMPTY + i), Kind == KEYS_BF16 ? 4 : 8);
     }
     for (int i = 0; i < 2; i++) mbar_init(sm90_bar(s, SM90_P_SET + i), 128);

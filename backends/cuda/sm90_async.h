@@ -52,10 +52,17 @@ MLA_PTX void mbar_wait(uint32_t bar, uint32_t parity) {
       : "memory");
 }
 
-/* Arrives once this thread's cp.async so far have landed. */
-MLA_PTX void mbar_arrive_landed(uint32_t bar) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(bar)
-               : "memory");
+/* Whether a wait would end at once. */
+MLA_PTX int mbar_test(uint32_t bar, uint32_t parity) {
+  int done;
+  asm volatile(
+      "{\n.reg .pred p;\n"
+      "mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+      "selp.s32 %0, 1, 0, p;\n}"
+      : "=r"(done)
+      : "r"(bar), "r"(parity)
+      : "memory");
+  return done;
 }
 
 /* Boxes of a tensor map into shared memory; bytes are counted at bar. */

@@ -82,19 +82,16 @@ MLA_DEV void bring_ask(const unsigned char *cache, int place) {
 MLA_DEV void bring_commit() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
-MLA_DEV void bring_wait_all() {
-  asm volatile("cp.async.wait_all;" ::: "memory");
-}
 /* All groups but the last N. */
 template <int N>
 MLA_DEV void bring_landed() {
   asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
 
-/* Bringers are done with a thread's part of a buffer. */
-MLA_DEV void bring_full(const sm90_state &s, int buffer) {
+/* What a thread has brought for a barrier is there, for wgmma too. */
+MLA_DEV void bring_full(const sm90_state &s, int full) {
   fence_async();
-  mbar_arrive(sm90_bar(s, SM90_FULL + buffer));
+  mbar_arrive(sm90_bar(s, SM90_FULL + full));
 }
 
 MLA_DEV void bring_wait_empty(const sm90_state &s, sm90_bringer &b,
@@ -168,34 +165,51 @@ MLA_DEV void bring_boxes(const bring_chunks &c) {
                       c.from[i] + 128 * box, c.bytes[i]);
 }
 
-/* A part of a block is asked for as soon as it is given up, and tells itself
-   that it has landed: nobody here waits for that. */
+/* A part of a block on its way, as soon as it is given up: a group. */
 template <int Part>
 MLA_DEV void bring_part(const sm90_state &s, int buffer, uint32_t parity,
                         const bring_chunks &c) {
   mbar_wait(sm90_bar(s, SM90_EMPTY + 3 * buffer + Part), parity);
   bring_boxes < 4 * Part, Part<2 ? 4 : 1>(c);
-  mbar_arrive_landed(sm90_bar(s, SM90_FULL + 3 * buffer + Part));
+  bring_commit();
 }
 
+/* All groups but the last Later have landed, up to what `full` is of. */
+template <int Later>
+MLA_DEV void bring_tell(const sm90_state &s, int full) {
+  bring_landed<Later>();
+  bring_full(s, full);
+}
+
+/* The next part is on its way before one is waited for. The last of a block
+   has the next block's before it, unless that is not given up yet. */
 template <class Source>
 MLA_DEV void bring_numbers(Source &from, const sm90_state &s, sm90_bringer &b,
                            const sm90_piece &w) {
+  int last = -1; /* that rows are not told of */
 #pragma unroll 1
   for (int i = 0; i < w.blocks;) {
     const int buffer = i & 1, live = from.place >= 0;
     const uint32_t parity = (b.uses >> buffer & 1) ^ 1;
     const bring_chunks c =
         bring_chunks_of(s, buffer, b.key0, from.cache, from.place);
+    const int given = mbar_test(sm90_bar(s, SM90_EMPTY + 3 * buffer), parity);
+    if (last >= 0 && !__all_sync(0xffffffffu, given)) {
+      bring_tell<0>(s, last);
+      last = -1;
+    }
     bring_part<0>(s, buffer, parity, c);
     from.done(s, buffer, live);
-    __syncwarp();
-    if (MLA_LANE == 0) mbar_arrive(sm90_bar(s, SM90_FULL + 3 * buffer));
+    if (last >= 0) bring_tell<1>(s, last);
     bring_part<1>(s, buffer, parity, c);
+    bring_tell<1>(s, 3 * buffer);
     bring_part<2>(s, buffer, parity, c);
+    bring_tell<1>(s, 3 * buffer + 1);
+    last = 3 * buffer + 2;
     b.uses ^= 1u << buffer;
     from.step(w, ++i);
   }
+  if (last >= 0) bring_tell<0>(s, last);
 }
 
 /* ------------------------------------------------------------------ codes */
