@@ -139,13 +139,18 @@ int64_t mla_vector_request(const mla_vector *v, int64_t token,
                                                  : MLA_T_QUERY_START_LOC;
   const mla_tensor *t = &v->tensor[slot];
   *within = token;
-  if (!t->data) return -1;
-  for (int64_t b = 0; b + 1 < t->shape[0]; b++) {
-    int64_t first = mla_get_int(t->data, t->dtype, mla_at1(t, b));
-    int64_t end = mla_get_int(t->data, t->dtype, mla_at1(t, b + 1));
-    if (token < first || token >= end) continue;
-    *within = token - first;
-    return b;
+  if (!t->data || t->shape[0] < 2 || token < 0) return -1;
+  /* The last entry that is not above the token begins its request: empty ones
+     before it have the same. */
+  int64_t low = 0, high = t->shape[0] - 1;
+  while (low < high) {
+    int64_t middle = low + (high - low + 1) / 2;
+    if (mla_get_int(t->data, t->dtype, mla_at1(t, middle)) <= token)
+      low = middle;
+    else
+      high = middle - 1;
   }
-  return -1;
+  if (low == t->shape[0] - 1) return -1; /* a padding row */
+  *within = token - mla_get_int(t->data, t->dtype, mla_at1(t, low));
+  return low;
 }
