@@ -34,6 +34,12 @@ mla_status mla_layout_check(const mla_slot_spec *slot,
                             const mla_answer *answer, const mla_tensor *tensor,
                             mla_error *err);
 
+/* Bytes that the address of a slot's tensor is a multiple of; what a backend
+   asks for beyond its elements' is in the answer, which may be NULL. */
+uint64_t mla_slot_alignment(const mla_slot_spec *slot,
+                            const mla_problem *problem,
+                            const mla_answer *answer);
+
 /* Contents of the index tensors, in host memory, whose shapes passed. */
 mla_status mla_contents_check(const mla_problem *problem,
                               const mla_limits *limits, const mla_args *args,

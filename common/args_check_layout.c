@@ -20,6 +20,15 @@ static uint64_t larger(uint64_t a, uint64_t b) {
   return a > b ? a : b;
 }
 
+uint64_t mla_slot_alignment(const mla_slot_spec *slot,
+                            const mla_problem *problem,
+                            const mla_answer *answer) {
+  uint64_t element =
+      (uint64_t)mla_dtype_bits(mla_slot_dtype(slot, problem)) / 8;
+  uint64_t need = larger(packed_alignment(slot, problem), element);
+  return answer ? larger(need, answer->tensor_alignment) : need;
+}
+
 static mla_status check_signs(const mla_tensor *t, const char *name,
                               mla_error *err) {
   int last = t->rank - 1;
@@ -56,8 +65,7 @@ static mla_status check_address(const mla_slot_spec *slot, const mla_problem *p,
                                 const mla_answer *answer, const mla_tensor *t,
                                 const char *name, mla_error *err) {
   uint64_t packed = packed_alignment(slot, p);
-  uint64_t need = larger(packed, (uint64_t)mla_dtype_bits(t->dtype) / 8);
-  if (answer) need = larger(need, answer->tensor_alignment);
+  uint64_t need = mla_slot_alignment(slot, p, answer);
   if ((uintptr_t)t->data % need)
     return mla_fail(err, MLA_INVALID_ARGUMENT, name,
                     "%s's data is %llu bytes past a multiple of %llu, the "

@@ -79,6 +79,8 @@ typedef enum mla_case_key {
   MLA_K_LOOSE,
   MLA_K_REPLAY,
   MLA_K_CROWD,
+  MLA_K_UNALIGNED,
+  MLA_K_LIMIT,
   MLA_K_PREFIX,
   MLA_K_CASCADE,
   MLA_K_RANKS,
@@ -117,7 +119,8 @@ typedef enum mla_dist {
   MLA_DIST_BIG,     /* values near the type's range */
   MLA_DIST_TINY,    /* values near the smallest numbers */
   MLA_DIST_EDGE,    /* writers: ties, zeros of both signs, infinities, NaN */
-  MLA_DIST_NAN      /* merge: a NaN among what counts */
+  MLA_DIST_NAN      /* merge: a NaN among what counts; attention: every
+                       other request has nothing but NaN for keys */
 } mla_dist;
 
 typedef enum mla_empty { /* MLA_K_EMPTY: which parts hold nothing */
@@ -160,7 +163,10 @@ typedef enum mla_strides { /* MLA_K_STRIDES */
                            MLA_STRIDES_DENSE,
                            MLA_STRIDES_PADDED, /* gaps of 8 elements on every
                                                   inner axis */
-                           MLA_STRIDES_ODD     /* gaps of 3 */
+                           MLA_STRIDES_ODD,    /* gaps of 3 */
+                           MLA_STRIDES_TURNED  /* a head's tokens together:
+                                                  what a product for each head
+                                                  leaves behind */
 } mla_strides;
 
 #define MLA_CASE_LIST_MAX 256

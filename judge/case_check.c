@@ -20,7 +20,7 @@ static unsigned dists_of(int32_t op) {
       return plain | BIT(MLA_DIST_EXACT) | BIT(MLA_DIST_ONEHOT) |
              BIT(MLA_DIST_NEEDLE) | BIT(MLA_DIST_OUTLIER) |
              BIT(MLA_DIST_REPEAT) | BIT(MLA_DIST_EQUAL) | BIT(MLA_DIST_BIG) |
-             BIT(MLA_DIST_TINY);
+             BIT(MLA_DIST_TINY) | BIT(MLA_DIST_NAN);
     case MLA_OP_KV_WRITE:
     case MLA_OP_KV_READ: return plain | BIT(MLA_DIST_EDGE);
     case MLA_OP_MERGE:
@@ -100,6 +100,21 @@ static mla_status check_exactness(const mla_case *c, mla_error *err) {
         (long long)parts);
   if (dist == MLA_DIST_NAN && parts < 2)
     return FAIL("case: dist=nan needs a second part");
+  return MLA_OK;
+}
+
+/* Every other request is spoiled: there is one that is not, and its entries
+   can hold NaN. */
+static mla_status check_spoiled(const mla_case *c, mla_error *err) {
+  int32_t format = mla_case_cache_format(c);
+  int holds = mla_dtype_bits(mla_format_dtype(format)) >= 16 ||
+              mla_cache_one_scale(format);
+  if (c->num[MLA_K_DIST] != MLA_DIST_NAN || c->op == MLA_OP_MERGE)
+    return MLA_OK;
+  if (c->num[MLA_K_REQUESTS] < 2)
+    return FAIL("case: dist=nan spoils every other request: b is at least 2");
+  if (!holds || c->num[MLA_K_EXTRA])
+    return FAIL("case: dist=nan needs one cache that can hold NaN");
   return MLA_OK;
 }
 
@@ -216,6 +231,7 @@ mla_status mla_case_check(const mla_case *c, mla_error *err) {
   if (status == MLA_OK) status = check_formats(c, err);
   if (status == MLA_OK) status = check_scales(c, err);
   if (status == MLA_OK) status = check_exactness(c, err);
+  if (status == MLA_OK) status = check_spoiled(c, err);
   if (status == MLA_OK) status = check_heads(c, err);
   if (status == MLA_OK) status = check_blocks(c, err);
   if (status == MLA_OK) status = check_composed(c, err);

@@ -15,7 +15,8 @@ static const char *const slot_words[] = {"random", "inorder", "holes",
 static const char *const page_words[] = {"random", "inorder", "reversed", NULL};
 static const char *const list_words[] = {"front", "holes", "late", "repeat",
                                          "rows",  "none",  NULL};
-static const char *const stride_words[] = {"dense", "padded", "odd", NULL};
+static const char *const stride_words[] = {"dense", "padded", "odd", "turned",
+                                           NULL};
 
 #define INT(name, help) \
   { name, help, MLA_KIND_INT, 1, 0, NULL }
@@ -89,7 +90,8 @@ static const mla_key_spec specs[MLA_K_COUNT] = {
     [MLA_K_EMPTY] = WORD("empty", empty_words, "parts that hold nothing"),
     [MLA_K_SLOTS] = WORD("slots", slot_words, "pattern of slot_mapping"),
     [MLA_K_PAGES] = WORD("pages", page_words, "physical order of the pages"),
-    [MLA_K_STRIDES] = WORD("strides", stride_words, "gaps inside tensors"),
+    [MLA_K_STRIDES] = WORD("strides", stride_words,
+                           "gaps inside tensors, or axes in another order"),
     [MLA_K_WIDTH] = EQ_INT("width", "columns of the table never used"),
     [MLA_K_SPARE] = EQ_INT("spare", "blocks never used"),
     [MLA_K_GAP] = EQ_INT("gap", "elements between two blocks"),
@@ -97,6 +99,9 @@ static const mla_key_spec specs[MLA_K_COUNT] = {
     [MLA_K_LOOSE] = FLAG("loose", "limits far above the contents"),
     [MLA_K_REPLAY] = FLAG("replay", "the plan has served shorter lengths"),
     [MLA_K_CROWD] = FLAG("crowd", "another thread runs the plan, too"),
+    [MLA_K_UNALIGNED] =
+        FLAG("unaligned", "tensors lie as badly as the interface allows"),
+    [MLA_K_LIMIT] = EQ_INT("limit", "limits.max_seq_len, when above the keys"),
     [MLA_K_PREFIX] = EQ_INT("prefix", "first keys, the same for all requests"),
     [MLA_K_CASCADE] = FLAG("cascade", "composed: the prefix is attended once"),
     [MLA_K_RANKS] = EQ_INT("ranks", "composed: keys in so many shards"),
@@ -165,6 +170,8 @@ static const mla_key_use decode_uses[] = {
     USE_FLAG(MLA_K_LOOSE),
     USE_FLAG(MLA_K_REPLAY),
     USE_FLAG(MLA_K_CROWD),
+    USE_FLAG(MLA_K_UNALIGNED),
+    USE(MLA_K_LIMIT, 0, 0, MAX32, 0),
     USE(MLA_K_PREFIX, 0, 0, MAX32, 0),
     USE_FLAG(MLA_K_CASCADE),
     USE(MLA_K_RANKS, 0, 0, 64, 0),
@@ -204,6 +211,8 @@ static const mla_key_use prefill_uses[] = {
     USE_FLAG(MLA_K_LOOSE),
     USE_FLAG(MLA_K_REPLAY),
     USE_FLAG(MLA_K_CROWD),
+    USE_FLAG(MLA_K_UNALIGNED),
+    USE(MLA_K_LIMIT, 0, 0, MAX32, 0),
     USE_FLAG(MLA_K_CHUNKED),
 };
 static const mla_key_use merge_uses[] = {
@@ -221,6 +230,7 @@ static const mla_key_use merge_uses[] = {
     USE(MLA_K_EMPTY, 0, 0, 0, 0),
     USE(MLA_K_STRIDES, 0, 0, 0, 0),
     USE_FLAG(MLA_K_LOOSE),
+    USE_FLAG(MLA_K_UNALIGNED),
 };
 static const mla_key_use kv_write_uses[] = {
     USE(MLA_K_TOKENS, 1, 1, MAX32, 1),
@@ -235,6 +245,7 @@ static const mla_key_use kv_write_uses[] = {
     USE(MLA_K_STRIDES, 0, 0, 0, 0),
     USE(MLA_K_GAP, 0, 0, INT64_MAX / 16, 0),
     USE_FLAG(MLA_K_LOOSE),
+    USE_FLAG(MLA_K_UNALIGNED),
 };
 static const mla_key_use kv_read_uses[] = {
     USE(MLA_K_REQUESTS, 1, 1, 65536, 1),
@@ -253,6 +264,7 @@ static const mla_key_use kv_read_uses[] = {
     USE(MLA_K_GAP, 0, 0, INT64_MAX / 16, 0),
     USE(MLA_K_TAIL, 0, 0, MAX32, 0),
     USE_FLAG(MLA_K_LOOSE),
+    USE_FLAG(MLA_K_UNALIGNED),
 };
 static const mla_key_use kv_copy_uses[] = {
     USE(MLA_K_BLOCKS, 1, 1, MAX32, 4),
@@ -264,6 +276,7 @@ static const mla_key_use kv_copy_uses[] = {
     USE(MLA_K_STRIDES, 0, 0, 0, 0),
     USE(MLA_K_GAP, 0, 0, INT64_MAX / 16, 0),
     USE_FLAG(MLA_K_LOOSE),
+    USE_FLAG(MLA_K_UNALIGNED),
 };
 static const mla_key_use absorb_uses[] = {
     USE(MLA_K_HEADS, 1, 1, 4096, 1),   SIZES(512, 64),
@@ -272,6 +285,7 @@ static const mla_key_use absorb_uses[] = {
     USE(MLA_K_OUT, 0, 0, 0, 0),        USE(MLA_K_WEIGHT, 0, 0, 0, 0),
     USE(MLA_K_DIST, 0, 0, 0, 0),       USE_FLAG(MLA_K_FUSED_Q),
     USE_FLAG(MLA_K_FUSED_O),           USE(MLA_K_STRIDES, 0, 0, 0, 0),
+    USE_FLAG(MLA_K_UNALIGNED),
 };
 static const mla_key_use q_absorb_uses[] = {
     USE(MLA_K_TOKENS, 1, 1, MAX32, 1), USE(MLA_K_HEADS, 1, 1, 4096, 1),
@@ -279,6 +293,7 @@ static const mla_key_use q_absorb_uses[] = {
     USE(MLA_K_OUT, 0, 0, 0, 0),        USE(MLA_K_WEIGHT, 0, 0, 0, 0),
     USE(MLA_K_DIST, 0, 0, 0, 0),       USE_FLAG(MLA_K_INVARIANT),
     USE(MLA_K_STRIDES, 0, 0, 0, 0),    USE_FLAG(MLA_K_LOOSE),
+    USE_FLAG(MLA_K_UNALIGNED),
 };
 static const mla_key_use v_expand_uses[] = {
     USE(MLA_K_TOKENS, 1, 1, MAX32, 1), USE(MLA_K_HEADS, 1, 1, 4096, 1),
@@ -286,13 +301,14 @@ static const mla_key_use v_expand_uses[] = {
     USE(MLA_K_OUT, 0, 0, 0, 0),        USE(MLA_K_WEIGHT, 0, 0, 0, 0),
     USE(MLA_K_DIST, 0, 0, 0, 0),       USE_FLAG(MLA_K_INVARIANT),
     USE(MLA_K_STRIDES, 0, 0, 0, 0),    USE_FLAG(MLA_K_LOOSE),
+    USE_FLAG(MLA_K_UNALIGNED),
 };
 static const mla_key_use matmul_uses[] = {
     USE(MLA_K_M, 1, 1, MAX32, 1),  USE(MLA_K_N, 1, 1, MAX32, 1),
     USE(MLA_K_K, 1, 1, MAX32, 1),  USE(MLA_K_OUT, 0, 0, 0, 0),
     USE(MLA_K_WEIGHT, 0, 0, 0, 0), USE(MLA_K_DIST, 0, 0, 0, 0),
     USE_FLAG(MLA_K_INVARIANT),     USE(MLA_K_STRIDES, 0, 0, 0, 0),
-    USE_FLAG(MLA_K_LOOSE),
+    USE_FLAG(MLA_K_LOOSE),         USE_FLAG(MLA_K_UNALIGNED),
 };
 
 static const mla_key_use index_uses[] = {
@@ -319,6 +335,7 @@ static const mla_key_use index_uses[] = {
     USE_FLAG(MLA_K_LOOSE),
     USE_FLAG(MLA_K_REPLAY),
     USE_FLAG(MLA_K_CROWD),
+    USE_FLAG(MLA_K_UNALIGNED),
 };
 static const mla_key_use map_uses[] = {
     USE(MLA_K_REQUESTS, 1, 1, 65536, 1), USE(MLA_K_Q, 1, 0, MAX32, 1),
@@ -327,6 +344,7 @@ static const mla_key_use map_uses[] = {
     USE(MLA_K_PAGES, 0, 0, 0, 0),        USE(MLA_K_STRIDES, 0, 0, 0, 0),
     USE(MLA_K_WIDTH, 0, 0, MAX32, 0),    USE(MLA_K_SPARE, 0, 0, MAX32, 2),
     USE(MLA_K_TAIL, 0, 0, MAX32, 0),     USE_FLAG(MLA_K_LOOSE),
+    USE_FLAG(MLA_K_UNALIGNED),
 };
 
 static const struct {

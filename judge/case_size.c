@@ -309,6 +309,7 @@ mla_limits mla_case_limits(const mla_case *c) {
   l.tokens = copies ? c->num[MLA_K_COPIES] : mla_case_tokens(c) * loose + more;
   l.max_query_len = at_least_one(max_of(c, query_len)) * loose + more;
   l.max_seq_len = at_least_one(max_of(c, mla_case_seq_len)) * loose + 3 * more;
+  if (l.max_seq_len < c->num[MLA_K_LIMIT]) l.max_seq_len = c->num[MLA_K_LIMIT];
   if (has_cache(c)) l.num_blocks = (nb > nbs ? nb : nbs) + 5 * more;
   if (has_cache(c) || c->op == MLA_OP_MAP_INDICES)
     l.table_width = table_width(c) + more;

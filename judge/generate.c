@@ -118,7 +118,7 @@ static int is_index(const mla_slot_spec *spec) {
 /* Elements left free after each row, plane ... of a tensor. */
 static int64_t gap_of(const mla_gen *g, const mla_slot_spec *spec) {
   int64_t strides = g->c->num[MLA_K_STRIDES];
-  if (strides == MLA_STRIDES_DENSE) return 0;
+  if (strides == MLA_STRIDES_DENSE || strides == MLA_STRIDES_TURNED) return 0;
   if (strides == MLA_STRIDES_ODD || is_index(spec)) return 3;
   return 8;
 }
@@ -136,6 +136,15 @@ static void lay_out_block(const mla_gen *g, mla_tensor *t, int64_t *stride) {
   *stride = mla_cache_block_bytes(&layout, t->shape[1]);
 }
 
+/* Where tokens and heads are not the last axes, heads can be the outer one. */
+static void turn(const mla_slot_spec *spec, mla_tensor *t) {
+  for (int32_t a = 0; a + 2 < spec->rank; a++) {
+    if (spec->dim[a] != MLA_S_N || spec->dim[a + 1] != MLA_S_H) continue;
+    t->stride[a] = t->stride[a + 1];
+    t->stride[a + 1] = t->stride[a] * (t->shape[a] ? t->shape[a] : 1);
+  }
+}
+
 static mla_tensor lay_out(const mla_gen *g, const mla_slot_spec *spec) {
   int64_t shape[MLA_MAX_RANK] = {0}, stride = 1, unit = gap_unit(g, spec);
   int cache = spec->type_rule == MLA_TYPE_CACHE;
@@ -150,6 +159,7 @@ static mla_tensor lay_out(const mla_gen *g, const mla_slot_spec *spec) {
     if (a == 1 && cache) stride += g->c->num[MLA_K_GAP] * unit;
     if (a > 0 && !(a == 2 && side)) stride += gap_of(g, spec) * unit;
   }
+  if (g->c->num[MLA_K_STRIDES] == MLA_STRIDES_TURNED) turn(spec, &t);
   return t;
 }
 

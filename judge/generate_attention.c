@@ -9,6 +9,7 @@
 #include "dmath.h"
 #include "dtype.h"
 #include "generate.h"
+#include "spoiled.h"
 #include "tensor.h"
 
 #define VARIANCE (4.0 / 3.0)
@@ -18,13 +19,14 @@ typedef struct key_source {
   mla_rng rng;
   int64_t kv_heads, width; /* numbers a token has: kv_heads * width */
   int64_t rope;            /* the last columns, which are no values */
+  int spoiled;             /* NaN throughout */
 } key_source;
 
 static key_source keys_of(const mla_gen *g, int64_t b) {
   const mla_problem *p = &g->v->problem;
   key_source k = {mla_gen_stream_of(g, "k", b), mla_problem_kv_heads(p),
                   (int64_t)p->kv_lora_rank + p->qk_rope_head_dim,
-                  p->qk_rope_head_dim};
+                  p->qk_rope_head_dim, mla_case_is_spoiled(g->c, b)};
   if (g->c->op == MLA_OP_DECODE || g->c->op == MLA_OP_INDEX)
     k.width = mla_problem_head_dim(p);
   if (k.rope > k.width) k.rope = 0;
@@ -59,16 +61,19 @@ static void key_row(const mla_gen *g, const key_source *k, int64_t j,
     else
       row[d] = mla_gen_value(g, k->rng, first + d, d);
     row[d] *= amplitude(g, j, head, d);
+    if (k->spoiled) row[d] = mla_nan();
   }
 }
 
-static void value_row(const mla_gen *g, mla_rng rng, int64_t j,
-                      int64_t kv_heads, int64_t head, double *row) {
+static void value_row(const mla_gen *g, const key_source *k, mla_rng rng,
+                      int64_t j, int64_t head, double *row) {
   int64_t width = mla_problem_v_dim(&g->v->problem);
-  int64_t first = (token_at(g, j) * kv_heads + head) * width;
-  for (int64_t d = 0; d < width; d++)
+  int64_t first = (token_at(g, j) * k->kv_heads + head) * width;
+  for (int64_t d = 0; d < width; d++) {
     row[d] = mla_gen_value(g, rng, first + d, d) *
              mla_gen_amplitude(g, MLA_T_V_CACHE, token_at(g, j) + head, d);
+    if (k->spoiled) row[d] = mla_nan();
+  }
 }
 
 /* ----------------------------------------------------------------- caches */
@@ -90,7 +95,7 @@ static void fill_separate(mla_gen *g, const key_source *k, int64_t b,
   for (int64_t head = 0; head < k->kv_heads; head++) {
     key_row(g, k, j, head, g->row);
     mla_gen_put_entry(g, MLA_T_CACHE, at, head, token + head, g->row);
-    value_row(g, rng, j, k->kv_heads, head, g->row);
+    value_row(g, k, rng, j, head, g->row);
     mla_gen_put_entry(g, MLA_T_V_CACHE, at, head, token + head, g->row);
   }
 }

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "args_check.h"
 #include "error.h"
 #include "spans.h"
+#include "spoiled.h"
 #include "tensor.h"
 
 static const mla_backend *backend_of(const mla_place *p) {
@@ -20,8 +22,21 @@ static uint64_t power_of_two(uint64_t n) {
   return p;
 }
 
-static mla_status take_on_host(mla_placed *m, int closed, mla_error *err) {
-  mla_status status = mla_zone_take(m->size, m->unit, closed, &m->zone, err);
+/* A multiple of that and no more, where the case asks for it. */
+static uint64_t awry(const mla_place *p, const mla_placed *m) {
+  const mla_vector *v = p->vector;
+  return v->has_recipe && v->recipe.num[MLA_K_UNALIGNED] ? m->unit : 0;
+}
+
+static mla_status take_on_host(mla_place *p, mla_placed *m, int closed,
+                               mla_error *err) {
+  uint64_t room = awry(p, m);
+  if (m->size > UINT64_MAX - room)
+    return mla_fail(err, MLA_OUT_OF_MEMORY, "memory",
+                    "no %llu bytes of host memory",
+                    (unsigned long long)m->size);
+  mla_status status =
+      mla_zone_take(m->size + room, m->unit, closed, &m->zone, err);
   if (status != MLA_OK) return status;
   m->base = m->image = m->zone.at;
   m->bytes = m->zone.bytes;
@@ -30,13 +45,14 @@ static mla_status take_on_host(mla_placed *m, int closed, mla_error *err) {
 }
 
 static uint64_t device_band(const mla_placed *m) {
-  return (MLA_BAND + m->unit - 1) / m->unit * m->unit;
+  uint64_t unit = 2 * m->unit;
+  return (MLA_BAND + unit - 1) / unit * unit;
 }
 
 static mla_status take_on_device(mla_place *p, mla_placed *m, mla_error *err) {
   void *memory = NULL;
   m->lead = device_band(m);
-  m->bytes = 2 * m->lead + m->size + MLA_BAND;
+  m->bytes = 2 * m->lead + awry(p, m) + m->size + MLA_BAND;
   m->image = m->bytes > SIZE_MAX / 2 ? NULL : malloc((size_t)m->bytes);
   if (!m->image)
     return mla_fail(err, MLA_OUT_OF_MEMORY, "memory",
@@ -52,7 +68,8 @@ static mla_status take(mla_place *p, mla_placed *m, uint64_t bytes,
                        uint64_t alignment, int closed, mla_error *err) {
   m->unit = power_of_two(alignment);
   m->size = bytes;
-  return p->on_host ? take_on_host(m, closed, err) : take_on_device(p, m, err);
+  return p->on_host ? take_on_host(p, m, closed, err)
+                    : take_on_device(p, m, err);
 }
 
 static void give(mla_place *p, mla_placed *m) {
@@ -76,6 +93,16 @@ static void point(mla_place *p) {
   }
 }
 
+static uint64_t alignment_of(const mla_vector *v, int32_t slot,
+                             const mla_answer *answer) {
+  const mla_op_spec *op = mla_op_spec_of(v->problem.op);
+  for (int32_t i = 0; i < op->slot_count; i++)
+    if (op->slots[i].slot == slot &&
+        mla_slot_applies(&op->slots[i], &v->problem))
+      return mla_slot_alignment(&op->slots[i], &v->problem, answer);
+  return answer->tensor_alignment;
+}
+
 mla_status mla_place_new(mla_device *device, const mla_vector *v,
                          const mla_answer *answer, int closed, mla_place *p,
                          mla_error *err) {
@@ -87,7 +114,7 @@ mla_status mla_place_new(mla_device *device, const mla_vector *v,
   for (int s = 0; s < MLA_T_COUNT && status == MLA_OK; s++) {
     if (!v->role[s] || v->alias[s] >= 0) continue;
     status = take(p, &p->slot[s], (uint64_t)mla_tensor_extent(&v->tensor[s]),
-                  answer->tensor_alignment, closed, err);
+                  alignment_of(v, s, answer), closed, err);
   }
   if (status == MLA_OK)
     status = take(p, &p->workspace, answer->workspace_bytes,
@@ -124,12 +151,15 @@ static mla_status settle(mla_place *p, mla_error *err) {
    lies elsewhere, and as aligned as before. */
 static void move(const mla_place *p, mla_placed *m, int32_t slot,
                  mla_side side) {
+  uint64_t off = awry(p, m);
   if (!p->on_host) {
-    m->lead = (side == MLA_SIDE_START ? 2 : 1) * device_band(m);
+    m->lead = (side == MLA_SIDE_START ? 2 : 1) * device_band(m) + off;
     return;
   }
   uint64_t end = m->bytes - m->zone.margin - m->size;
   m->lead = side == MLA_SIDE_START ? m->zone.margin : end / m->unit * m->unit;
+  if (m->lead / m->unit % 2 == 0)
+    m->lead = side == MLA_SIDE_START ? m->lead + off : m->lead - off;
   mla_zone_watch(&m->zone, slot, m->image + m->lead, m->size);
 }
 
@@ -214,11 +244,14 @@ static mla_status fetch(mla_place *p, mla_placed *m, mla_error *err) {
 
 mla_status mla_place_fetch(mla_place *p, mla_error *err) {
   mla_status status = settle(p, err);
-  if (p->on_host) return status;
-  for (int s = 0; s < MLA_T_COUNT && status == MLA_OK; s++)
+  for (int s = 0; !p->on_host && s < MLA_T_COUNT && status == MLA_OK; s++)
     status = fetch(p, &p->slot[s], err);
-  if (status == MLA_OK) status = fetch(p, &p->workspace, err);
-  return status == MLA_OK ? settle(p, err) : status;
+  if (!p->on_host && status == MLA_OK) status = fetch(p, &p->workspace, err);
+  if (!p->on_host && status == MLA_OK) status = settle(p, err);
+  for (int s = 0; s < MLA_T_COUNT && status == MLA_OK; s++)
+    if (p->slot[s].image)
+      mla_spoiled_settle(p->vector, s, p->slot[s].image + p->slot[s].lead);
+  return status;
 }
 
 const unsigned char *mla_place_bytes(const mla_place *p, int32_t slot) {

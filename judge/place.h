@@ -14,7 +14,9 @@
 
 #define MLA_BAND 256 /* bytes before and behind each tensor on a device */
 
-/* Which end of a tensor is at the end of its pages; on devices neither. */
+/* Which end of a tensor is at the end of its pages; on devices neither. A case
+   that is "unaligned" has its tensors beside that end where they would lie at a
+   multiple of more than they were promised. */
 typedef enum mla_side { MLA_SIDE_END = 0, MLA_SIDE_START = 1 } mla_side;
 
 typedef struct mla_placed {
@@ -57,7 +59,8 @@ void *mla_place_workspace(const mla_place *place);
 /* While locked, who writes to an input dies (closed places only). */
 void mla_place_lock(mla_place *place, int locked);
 
-/* After a run: waits for it, and brings everything to the images. */
+/* After a run: waits for it, and brings everything to the images; undefined
+   rows of outputs get a value of their own (spoiled.h). */
 mla_status mla_place_fetch(mla_place *place, mla_error *err);
 /* The tensor's memory as it is now; as long as in the vector. */
 const unsigned char *mla_place_bytes(const mla_place *place, int32_t slot);

@@ -111,6 +111,8 @@ static const mla_axis axes[] = {
     ANY(MLA_K_LOOSE, 15),
     ANY(MLA_K_REPLAY, 12),
     ANY(MLA_K_CROWD, 4),
+    ANY(MLA_K_UNALIGNED, 20),
+    AMONG(MLA_K_LIMIT, 6, 3000, 131072),
 
     /* compositions */
     AMONG(MLA_K_PREFIX, 15, 1, 3, 16, 33, 64, 128),

@@ -1,4 +1,5 @@
 /* Decode over a paged cache. */
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ static int64_t over_read(const planted_call *c, int64_t n) {
   int64_t bs = c->p->block_size, rest = n % bs ? bs - n % bs : 0;
   int64_t want = FAULT(c, TAIL_V) ? rest : 0;
   if (FAULT(c, TAIL_NAN) || FAULT(c, TAIL_SEEN)) want = c->a;
+  if (FAULT(c, TAIL_STALE)) return n % c->a ? c->a - n % c->a : 0;
   return want < rest ? want : rest;
 }
 
@@ -88,8 +90,12 @@ void planted_query_row(const planted_call *c, int64_t token, int64_t head,
   if (FAULT(c, HEADS_WRAP)) head %= c->a;
   int64_t at = mla_at3(q, token, head, 0);
   if (FAULT(c, STRIDES_DENSE)) at = (token * q->shape[1] + head) * q->shape[2];
+  if (FAULT(c, STRIDES_ORDER) && q->stride[0] < q->stride[1])
+    at = token * q->stride[1] + head * q->stride[0];
+  const unsigned char *from = q->data;
+  if (FAULT(c, ADDRESS_BITS)) from -= (uintptr_t)from % (uintptr_t)c->a;
   for (int64_t d = 0; d < width; d++)
-    to[d] = (float)mla_get(q->data, q->dtype, at + d);
+    to[d] = (float)mla_get(from, q->dtype, at + d);
 }
 
 /* Fewer splits for more requests: what breaks batch invariance. */
@@ -162,8 +168,9 @@ static void request_rows(decode_state *s, int64_t b, int64_t kv_head,
   int64_t from = planted_query_start(c, b), to = planted_query_start(c, b + 1);
   int64_t seq = planted_seq_len(c, b), n = usable_keys(c, seq);
   int64_t over = over_read(c, seq);
-  if (!any_wanted(c, from - shift, to - shift)) return;
-  gather(s, b, kv_head, n + over > 0 ? n + over : 1);
+  int stale = FAULT(c, TAIL_STALE);
+  if (!any_wanted(c, from - shift, to - shift) && !stale) return;
+  gather(s, b, kv_head, stale ? n : n + over > 0 ? n + over : 1);
   for (int64_t t = from; t < to; t++)
     for (int64_t h = 0; h < c->p->num_heads; h++) {
       if (kv_head_of(c, h) != kv_head || planted_skips_head(c, h)) continue;
@@ -203,8 +210,8 @@ static mla_status allocate(decode_state *s, const planted_call *c) {
     if (n > s->rows) s->rows = n;
   }
   size_t rows = (size_t)s->rows;
-  s->k = malloc(rows * (size_t)s->dk * sizeof(float));
-  s->v = separate ? malloc(rows * (size_t)s->dv * sizeof(float)) : NULL;
+  s->k = calloc(rows * (size_t)s->dk, sizeof(float));
+  s->v = separate ? calloc(rows * (size_t)s->dv, sizeof(float)) : NULL;
   s->q = malloc((size_t)s->dk * sizeof(float));
   s->scores = malloc(rows * sizeof(float));
   s->ranges = malloc((size_t)s->parts * sizeof(planted_range));
@@ -214,10 +221,11 @@ static mla_status allocate(decode_state *s, const planted_call *c) {
 
 /* Rows past the last request belong to nobody. */
 static void spoil_padding(const planted_call *c) {
-  if (!FAULT(c, PAD_NAN) && !FAULT(c, PAD_ZERO)) return;
+  int far = FAULT(c, PAD_FAR) && c->plan->limits.max_seq_len >= c->a;
+  if (!FAULT(c, PAD_NAN) && !FAULT(c, PAD_ZERO) && !far) return;
   const mla_tensor *out = planted_arg(c, MLA_T_OUT);
   const mla_tensor *start = planted_arg(c, MLA_T_QUERY_START_LOC);
-  double v = FAULT(c, PAD_NAN) ? mla_decode(MLA_F32, 0x7fc00000u) : 0;
+  double v = FAULT(c, PAD_ZERO) ? 0 : mla_decode(MLA_F32, 0x7fc00000u);
   for (int64_t t = planted_query_start(c, start->shape[0] - 1);
        t < out->shape[0]; t++)
     for (int64_t h = 0; h < out->shape[1]; h++)

@@ -78,6 +78,9 @@
   X(PAD_LAST_BLOCK, "pad-last-block", "GRAPH-PAD", PLANTED_DECODE,             \
     PLANTED_TRACES, PLANTED_AS_IS, 0, 0, 0, 0,                                 \
     "a request of length 0 looks up block -1 of its table")                    \
+  X(PAD_FAR, "pad-far", "GRAPH-PAD", PLANTED_DECODE, PLANTED_TRACES,           \
+    PLANTED_AS_IS, 65536, 0, 131072, 0,                                        \
+    "NaN is written into padding rows under a limit of a keys or more")        \
   X(STALE_LENS, "stale-lens", "STALE-META", PLANTED_SEES, PLANTED_SHOWS,       \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "the lengths seen first are used for every later run of a plan")           \
@@ -106,6 +109,12 @@
   X(TAIL_SEEN, "tail-seen", "TAIL-NAN", PLANTED_DECODE,                        \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_COUNTS, 1, 0, 2, 0,                  \
     "a rows past the visible keys are attended")                               \
+  X(TAIL_STALE, "tail-stale", "TAIL-NAN", PLANTED_DECODE, PLANTED_SHOWS,       \
+    PLANTED_TILES, 64, 0, 24, 0,                                               \
+    "what lay in tiles of a keys before is multiplied by probability 0")       \
+  X(TAIL_NEIGHBOUR, "tail-neighbour", "TAIL-NAN", PLANTED_PREFILL,             \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_COUNTS, 1, 0, 3, 0,                  \
+    "a rows of the request behind are multiplied by probability 0")            \
   X(OOB_TABLE, "oob-table", "OOB-READ", PLANTED_DECODE, PLANTED_TRACES,        \
     PLANTED_AS_IS, 1, 0, 3, 0,                                                 \
     "a table entries past the last are read and thrown away")                  \
@@ -337,6 +346,12 @@
     "value columns past the last whole a are left 0")                          \
   X(STRIDES_DENSE, "strides-dense", "STRIDES", PLANTED_SEES, PLANTED_SHOWS,    \
     PLANTED_AS_IS, 0, 0, 0, 0, "strides of q are recomputed from its shape")   \
+  X(STRIDES_ORDER, "strides-order", "STRIDES", PLANTED_ATTEND, PLANTED_SHOWS,  \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "the larger stride of q is taken for that of tokens")                      \
+  X(ADDRESS_BITS, "address-bits", "STRIDES", PLANTED_ATTEND, PLANTED_TRACES,   \
+    PLANTED_AS_IS, 4, 0, 16, 0,                                                \
+    "q is taken to begin at a multiple of a bytes")                            \
   X(STRIDES_OUT, "strides-out", "STRIDES", PLANTED_ATTEND | PLANTED_MERGE,     \
     PLANTED_SHOWS, PLANTED_AS_IS, 0, 0, 0, 0,                                  \
     "strides of out are recomputed from its shape")                            \

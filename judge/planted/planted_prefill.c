@@ -36,13 +36,23 @@ static int64_t context_used(const planted_call *c, int64_t b) {
   return n;
 }
 
+/* Rows behind the new tokens that a fault takes with them: the next request's,
+   as far as there are any. */
+static int64_t rows_behind(const planted_call *c, int64_t b) {
+  const mla_tensor *start = planted_arg(c, MLA_T_QUERY_START_LOC);
+  int64_t live = planted_query_start(c, start->shape[0] - 1);
+  int64_t rest = live - planted_query_start(c, b + 1);
+  if (!FAULT(c, TAIL_NEIGHBOUR)) return 0;
+  return rest < c->a ? rest : c->a;
+}
+
 static void load_latents(prefill_state *s, int64_t b, int64_t context) {
   const planted_call *c = s->c;
   const mla_tensor *kv = planted_arg(c, MLA_T_KV_C);
   const mla_tensor *pe = planted_arg(c, MLA_T_K_PE);
   const mla_tensor *cache = planted_arg(c, MLA_T_CACHE);
   int64_t width = s->l + s->r, from = planted_query_start(c, b);
-  int64_t to = planted_query_start(c, b + 1);
+  int64_t to = planted_query_start(c, b + 1) + rows_behind(c, b);
   for (int64_t j = 0; j < context; j++)
     planted_gather_row(c, cache, b, j, 0, width, s->latent + j * width);
   for (int64_t t = from; t < to; t++) {
@@ -109,16 +119,6 @@ static int32_t make_ranges(prefill_state *s, int64_t context, int64_t rows) {
   return count;
 }
 
-static void load_query(prefill_state *s, int64_t token, int64_t head) {
-  const planted_call *c = s->c;
-  const mla_tensor *q = planted_arg(c, MLA_T_Q);
-  if (FAULT(c, HEADS_WRAP)) head %= c->a;
-  int64_t at = mla_at3(q, token, head, 0);
-  if (FAULT(c, STRIDES_DENSE)) at = (token * q->shape[1] + head) * q->shape[2];
-  for (int64_t d = 0; d < s->p + s->r; d++)
-    s->q[d] = (float)mla_get(q->data, q->dtype, at + d);
-}
-
 static int skip_head(const planted_call *c, int64_t head) {
   int64_t heads = c->p->num_heads;
   return FAULT(c, HEADS_DROP) && heads > c->a && head >= heads - heads % c->a;
@@ -133,14 +133,16 @@ static void request_head(prefill_state *s, int64_t b, int64_t head,
     wanted |= planted_wants(c, from + t, head);
   if (!wanted) return;
   load_weights(s, head);
-  up_project(s, rows);
+  int64_t over = rows_behind(c, b);
+  up_project(s, rows + over);
   planted_keys keys = {s->k,     s->v, s->p + s->r, s->v_dim, s->p + s->r,
                        s->v_dim, 0};
   for (int64_t t = 0; t < queries; t++) {
     int64_t seen = planted_visible(c, rows, queries, t);
     if (!planted_wants(c, from + t, head)) continue;
     if (seen > rows) seen = rows;
-    load_query(s, from + t, head);
+    planted_query_row(c, from + t, head, s->p + s->r, s->q);
+    keys.over = seen == rows ? over : 0;
     planted_row row = {from + t, head, seen, s->q, 0, seen};
     int32_t count = make_ranges(s, context, rows);
     planted_attend(c, &row, &keys, s->ranges, count, s->scores);
@@ -151,7 +153,7 @@ static mla_status allocate(prefill_state *s, const planted_call *c) {
   int64_t requests = planted_arg(c, MLA_T_SEQ_LENS)->shape[0], rows = 1;
   for (int64_t b = 0; b < requests; b++) {
     int64_t n = context_used(c, b) + planted_query_start(c, b + 1) -
-                planted_query_start(c, b);
+                planted_query_start(c, b) + rows_behind(c, b);
     if (n > rows) rows = n;
   }
   s->c = c;

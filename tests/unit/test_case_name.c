@@ -57,6 +57,9 @@ START_TEST(names_are_canonical) {
   canonical("kv_read:f32:start=0,out=bf16",
             "kv_read:f32:b1,page64,len=1,start=0,out=bf16");
   canonical("matmul:f32:k3,n2,m1", "matmul:f32:m1,n2,k3");
+  canonical("decode:bf16:limit=4096,unaligned,strides=turned",
+            "decode:bf16:b1,h1,q1,page64,len=1,strides=turned,unaligned,"
+            "limit=4096");
   canonical("decode:bf16:b1!seq_lens[0]=-1",
             "decode:bf16:b1,h1,q1,page64,len=1!seq_lens[0]=-1");
 }
@@ -104,7 +107,10 @@ START_TEST(contradictions_are_named) {
   refused("decode:bf16:len=1025,dist=equal", 0, "at most 1024");
   refused("decode:bf16:len=4,dist=exact,sink", 0, "not exact");
   refused("decode:bf16:len=4,dist=onehot,cap=3", 0, "not exact");
-  refused("decode:bf16:dist=nan", 0, "nothing that decode has");
+  refused("decode:bf16:dist=edge", 0, "nothing that decode has");
+  refused("decode:bf16:dist=nan", 0, "b is at least 2");
+  refused("decode:fp8_ds_mla:b2,dist=nan", 0, "can hold NaN");
+  refused("decode:bf16:b2,topk=4,extra=4,dist=nan", 0, "one cache");
   refused("prefill:fp8_ds_mla:b1", 0, "no type of activations");
   refused("merge:f32:s3,dist=exact", 0, "power of two");
   refused("merge:f32:s1,dist=nan", 0, "second part");

@@ -202,6 +202,46 @@ START_TEST(bands_are_where_the_tensor_ends) {
 }
 END_TEST
 
+/* As badly as is allowed: at a multiple of what each needs, and of no more. */
+static void expect_awry(mla_device *device, const mla_vector *v, int closed) {
+  mla_place p;
+  mla_answer answer = mla_answer_init();
+  answer.workspace_bytes = 256;
+  answer.workspace_alignment = 64;
+  ck_assert_int_eq(mla_place_new(device, v, &answer, closed, &p, NULL), MLA_OK);
+  for (int side = 0; side < 2; side++) {
+    ck_assert_int_eq(mla_place_fill(&p, 0x7e, (mla_side)side, NULL), MLA_OK);
+    for (int s = 0; s < MLA_T_COUNT; s++) {
+      uintptr_t unit = (uintptr_t)p.slot[s].unit;
+      if (!p.slot[s].image) continue;
+      ck_assert_uint_eq((uintptr_t)p.tensor[s].data % (2 * unit), unit);
+      ck_assert_int_eq(mla_place_band_hit(&p, s, 0x7e), 0);
+      ck_assert_mem_eq(p.tensor[s].data, v->tensor[s].data,
+                       (size_t)p.slot[s].size);
+    }
+    ck_assert_uint_eq((uintptr_t)mla_place_workspace(&p) % 128, 64);
+  }
+  ck_assert_uint_eq(p.slot[MLA_T_Q].unit, 2);
+  ck_assert_uint_eq(p.slot[MLA_T_CACHE].unit, 4); /* its scales are f32 */
+  mla_place_free(&p);
+}
+
+START_TEST(tensors_lie_awry_when_asked) {
+  mla_case c;
+  mla_vector v;
+  mla_device *device;
+  ck_assert_int_eq(mla_open("ref", 0, NULL, &device, NULL), MLA_OK);
+  ck_assert_int_eq(
+      mla_case_parse("decode:fp8_ds_mla:b2,h4,page4,len=5,l128,r8,unaligned",
+                     &c, NULL),
+      MLA_OK);
+  ck_assert_int_eq(mla_generate(&c, 42, MLA_POISON_NAN, &v, NULL), MLA_OK);
+  for (int closed = 0; closed < 2; closed++) expect_awry(device, &v, closed);
+  mla_vector_free(&v);
+  mla_close(device);
+}
+END_TEST
+
 int main(void) {
   Suite *suite = suite_create("guard");
   TCase *tcase = tcase_create("zones");
@@ -210,6 +250,7 @@ int main(void) {
   tcase_add_test(tcase, locked_zones_are_read_only);
   tcase_add_test(tcase, zones_are_as_asked);
   tcase_add_test(tcase, bands_are_where_the_tensor_ends);
+  tcase_add_test(tcase, tensors_lie_awry_when_asked);
   suite_add_tcase(suite, tcase);
   return check_main(suite);
 }

@@ -146,10 +146,61 @@ START_TEST(layout_is_not_part_of_the_question) {
       "decode:f32:b2,h3,q2,page1,len=20+9,l64,r8",
       "decode:f32:b2,h3,q2,page53,len=20+9,l64,r8,pages=reversed",
       "decode:f32:b2,h3,q2,page16,len=20+9,l64,r8,strides=odd,gap=5",
+      "decode:f32:b2,h3,q2,page16,len=20+9,l64,r8,strides=turned,unaligned",
+      "decode:f32:b2,h3,q2,page16,len=20+9,l64,r8,limit=5000",
       "decode:f32:b2,h3,q2,page16,len=20+9,l64,r8,width=4,spare=9,loose",
       "decode:f32:b2,h3,q2,page16,len=20+9,l64,r8,splits=7"};
   for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
     ck_assert_msg(same_answers(base, others[i]), "%s", others[i]);
+}
+END_TEST
+
+/* A head's tokens lie together; what has no heads stays as it was. */
+START_TEST(turned_axes_change_places) {
+  mla_vector v;
+  make("decode:f32:b2,h3,q=2+5,page16,len=20+9,strides=turned", MLA_POISON_NAN,
+       &v);
+  const mla_tensor *q = &v.tensor[MLA_T_Q], *lse = &v.tensor[MLA_T_LSE];
+  ck_assert_int_eq(q->stride[0], 576);
+  ck_assert_int_eq(q->stride[1], 7 * 576);
+  ck_assert_int_eq(v.tensor[MLA_T_OUT].stride[1], 7 * 512);
+  ck_assert_int_eq(lse->stride[0], 3);
+  ck_assert_int_eq(lse->stride[1], 1);
+  mla_vector_free(&v);
+}
+END_TEST
+
+/* Every other request's keys are NaN, the others' answers what they were. */
+START_TEST(spoiled_requests_have_no_meaning) {
+  mla_vector v;
+  int64_t count;
+  make("decode:f32:b4,h2,q=1+2+1+3,page4,len=9+7+5+2,l8,r4,dist=nan",
+       MLA_POISON_ZERO, &v);
+  double *out = expected_of(&v, MLA_T_OUT, &count);
+  ck_assert_int_eq(count, 7 * 2 * 8);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t token = i / 16;
+    int spoiled = token == 1 || token == 2 || token == 5 || token == 6;
+    ck_assert_int_eq(mla_isnan(out[i]) != 0, spoiled); /* 4 sees no key */
+  }
+  free(out);
+  mla_vector_free(&v);
+}
+END_TEST
+
+/* Which request a token is of, where some have none. */
+START_TEST(tokens_have_a_request) {
+  mla_vector v;
+  static const int64_t owner[] = {1, 1, 4, 5, 5, 5, -1, -1};
+  static const int64_t within[] = {0, 1, 0, 0, 1, 2, 6, 7};
+  make("decode:f32:b7,h1,q=0+2+0+0+1+3+0,page4,len=5,tail=2", MLA_POISON_NAN,
+       &v);
+  for (int64_t t = 0; t < 8; t++) {
+    int64_t at;
+    ck_assert_int_eq(mla_vector_request(&v, t, &at), owner[t]);
+    ck_assert_int_eq(at, within[t]);
+  }
+  mla_vector_free(&v);
 }
 END_TEST
 
@@ -361,6 +412,9 @@ int main(void) {
   tcase_add_test(tcase, a_call_is_a_function_of_its_name);
   tcase_add_test(tcase, what_must_not_be_read_is_poison);
   tcase_add_test(tcase, layout_is_not_part_of_the_question);
+  tcase_add_test(tcase, turned_axes_change_places);
+  tcase_add_test(tcase, spoiled_requests_have_no_meaning);
+  tcase_add_test(tcase, tokens_have_a_request);
   tcase_add_test(tcase, masks_matter);
   tcase_add_test(tcase, amplitudes_span_flat_to_peaked);
   tcase_add_test(tcase, needles_have_most_weight);
