@@ -290,7 +290,7 @@ static int keep_first(hearing *h) {
 static int regroup(hearing *h) {
   int differs = 0;
   if (h->answer.determinism != MLA_DETERMINISM_BATCH_INVARIANT ||
-      h->verdict->differs)
+      h->verdict->differs || h->verdict->follows)
     return 1;
   mla_status status =
       mla_regroup_check(h->device, h->v, h->first, &differs, &h->err);

@@ -110,6 +110,7 @@ mla_status mla_place_new(mla_device *device, const mla_vector *v,
   memset(p, 0, sizeof *p);
   p->device = device;
   p->vector = v;
+  p->scratch = -1;
   p->on_host = backend_of(p)->mem_alloc == NULL;
   for (int s = 0; s < MLA_T_COUNT && status == MLA_OK; s++) {
     if (!v->role[s] || v->alias[s] >= 0) continue;
@@ -199,7 +200,10 @@ mla_status mla_place_fill(mla_place *p, unsigned char poison, mla_side side,
   move(p, &p->workspace, -1, side);
   point(p);
   if (status == MLA_OK) {
-    memset(p->workspace.image, poison, (size_t)p->workspace.bytes);
+    mla_placed *w = &p->workspace;
+    memset(w->image, poison, (size_t)w->bytes);
+    if (p->scratch >= 0)
+      memset(w->image + w->lead, p->scratch, (size_t)w->size);
     status = to_device(p, &p->workspace, err);
   }
   return status == MLA_OK ? settle(p, err) : status;

@@ -36,6 +36,7 @@ typedef struct mla_place {
   mla_tensor tensor[MLA_T_COUNT];
   mla_placed slot[MLA_T_COUNT];
   mla_placed workspace;
+  int scratch; /* what fills the workspace, or -1: the poison */
 } mla_place;
 
 /*

@@ -56,6 +56,19 @@ static int run_again(hearing *h, const mla_vector *v, unsigned char poison,
   return same;
 }
 
+/* With something else in the workspace, and in nothing but it. */
+static int follows_scratch(hearing *h, unsigned char poison) {
+  static const unsigned char others[] = {MLA_POISON_LARGE, MLA_POISON_ZERO};
+  int follows = 0;
+  for (size_t i = 0; i < sizeof others && !follows; i++) {
+    h->place.scratch = others[i];
+    follows = run_again(h, h->v, poison, MLA_SIDE_END) == 0;
+    h->verdict->repeated++;
+  }
+  h->place.scratch = -1;
+  return follows;
+}
+
 /* What the bits follow: chance, the workspace, or what lies round the data. */
 static void find_cause(hearing *h) {
   mla_verdict *verdict = h->verdict;
@@ -69,9 +82,7 @@ static void find_cause(hearing *h) {
     verdict->differs = verdict->unstable = 1;
     return;
   }
-  verdict->differs = run_again(h, h->v, MLA_POISON_LARGE, MLA_SIDE_END) == 0 ||
-                     run_again(h, h->v, MLA_POISON_ZERO, MLA_SIDE_END) == 0;
-  verdict->repeated += 2;
+  verdict->differs = follows_scratch(h, poison);
   if (verdict->differs) return;
   int moved = run_again(h, h->v, poison, MLA_SIDE_START) == 0;
   verdict->repeated++;
@@ -80,7 +91,7 @@ static void find_cause(hearing *h) {
     snprintf(verdict->reason, sizeof verdict->reason, "%s",
              moved ? "the bits follow where tensors lie in memory"
                    : "the bits follow bytes that must not be read: page "
-                     "tails, unused pages, padding");
+                     "tails, unused pages, padding, what lies round a tensor");
 }
 
 /* -------------------------------------------------------- without promises */
