@@ -59,7 +59,7 @@ int64_t mla_case_first(const mla_case *c) {
 
 int64_t mla_case_shared(const mla_case *c, int64_t b) {
   int64_t n = mla_case_cached(c, b);
-  if (b == mla_case_first(c)) return 0;
+  if (!c->num[MLA_K_PREFIX] || b == mla_case_first(c)) return 0;
   n = n < c->num[MLA_K_PREFIX] ? n : c->num[MLA_K_PREFIX];
   return n / c->num[MLA_K_PAGE] * c->num[MLA_K_PAGE];
 }

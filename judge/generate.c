@@ -255,10 +255,10 @@ static mla_status start(mla_gen *g, mla_error *err) {
   v->problem = mla_case_problem(g->c);
   v->limits = mla_case_limits(g->c);
   v->hints = !g->c->num[MLA_K_LOOSE];
-  size_t blocks = (size_t)mla_case_sym(g->c, MLA_S_NB);
+  g->blocks = mla_case_sym(g->c, MLA_S_NB);
   size_t width = (size_t)widest(&v->problem);
   v->id = malloc(strlen(id) + 1);
-  g->order = malloc((blocks + 1) * sizeof *g->order);
+  g->order = malloc(((size_t)g->blocks + 1) * sizeof *g->order);
   g->row = malloc(width * sizeof *g->row);
   g->key = malloc(width * sizeof *g->key);
   g->scale = malloc(width * sizeof *g->scale);

@@ -42,6 +42,7 @@ typedef struct mla_gen {
   uint64_t seed;
   mla_poison poison;
   mla_vector *v;
+  int64_t blocks; /* of the cache: asking a case takes all its requests */
   int64_t *order; /* order[k]: physical page of the k-th used page */
   double *row;    /* scratch for one row */
   double *key;

@@ -38,7 +38,7 @@ static void put_lengths(mla_gen *g) {
 }
 
 static void order_pages(mla_gen *g) {
-  int64_t n = mla_case_sym(g->c, MLA_S_NB);
+  int64_t n = g->blocks;
   if (g->c->num[MLA_K_PAGES] == MLA_PAGES_RANDOM) {
     mla_gen_shuffle(mla_gen_stream(g, "pages"), g->order, n);
     return;
@@ -49,7 +49,7 @@ static void order_pages(mla_gen *g) {
 
 /* What stands in an entry that is never used. */
 static int64_t wrong_block(const mla_gen *g, int64_t k) {
-  int64_t blocks = mla_case_sym(g->c, MLA_S_NB);
+  int64_t blocks = g->blocks;
   const int64_t table[] = {blocks, -1, INT32_MAX, INT32_MIN, blocks + 7};
   if (g->poison == MLA_POISON_ZERO) return 0;
   if (g->poison == MLA_POISON_LARGE) return k % blocks;
@@ -59,7 +59,7 @@ static int64_t wrong_block(const mla_gen *g, int64_t k) {
 /* The blocks that request b has in common with an earlier one. */
 static int64_t put_shared(mla_gen *g, mla_tensor *t, int64_t b) {
   int64_t blocks = mla_case_shared(g->c, b) / g->c->num[MLA_K_PAGE];
-  int64_t first = mla_case_first(g->c);
+  int64_t first = blocks ? mla_case_first(g->c) : 0;
   for (int64_t w = 0; w < blocks; w++)
     put(t, mla_at2(t, b, w),
         mla_get_int(t->data, t->dtype, mla_at2(t, first, w)));

@@ -50,8 +50,7 @@ static int64_t stranger(int64_t end, int64_t i) {
    whose key the row may not have listed. */
 static int64_t unread_slot(const mla_gen *g, int64_t i) {
   int64_t page = g->c->num[MLA_K_PAGE];
-  int64_t blocks = mla_case_sym(g->c, MLA_S_NB);
-  return g->order[blocks - 1] * page + i % page;
+  return g->order[g->blocks - 1] * page + i % page;
 }
 
 /* ------------------------------------------------------------------ lists */

@@ -18,6 +18,7 @@ static int64_t table_entry(const planted_call *c, int64_t request, int64_t i) {
   if (FAULT(c, TABLE_STRIDE)) at = request * table->shape[1] + i;
   int64_t id = mla_get_int(table->data, table->dtype, at);
   if (FAULT(c, ID_BITS)) id &= ((int64_t)1 << c->a) - 1;
+  if (FAULT(c, ID_FLOAT)) id = (int64_t)(float)id;
   return id;
 }
 

@@ -148,6 +148,9 @@
     "every request uses the table row of request 0")                           \
   X(ID_BITS, "id-bits", "TABLE", PLANTED_TABLED, PLANTED_SHOWS | PLANTED_ROWS, \
     PLANTED_BITS, 16, 0, 15, 0, "block ids are narrowed to a bits")            \
+  X(ID_FLOAT, "id-float", "TABLE", PLANTED_TABLED,                             \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "block ids pass through f32, which holds 24 bits")                         \
   X(TABLE_WINDOW, "table-window", "TABLE", PLANTED_TABLED,                     \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_TILES, 64, 0, 256, 0,                \
     "behind the a-th page of a request its first ones come again")             \
