@@ -9,9 +9,10 @@ finds() { # OPTIONS CLASS ONLY [CASES]
     --cases "${4-32}" --no-shrink
   has out "looks like  $2"
 }
-finds 'fault=yarn-factor;x=1.03' YARN decode
-finds 'fault=tail-v;head=1' TAIL-NAN decode
-finds fault=mtp-top-left MTP-MASK decode
+# Each failure is explained, which takes its time: as many as show it thrice.
+finds 'fault=yarn-factor;x=1.03' YARN decode 8
+finds 'fault=tail-v;head=1' TAIL-NAN decode 12
+finds fault=mtp-top-left MTP-MASK decode 12
 finds 'fault=heads-drop;a=16' HEADS decode
 finds fault=sink-dropped SINK-WIN merge
 finds fault=slot-negative SLOT-WRITE kv_write
