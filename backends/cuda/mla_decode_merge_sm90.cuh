@@ -11,7 +11,8 @@ enum {
   SM90_MERGE_WARPS = 8,
   SM90_MERGE_SLICES = 2 /* of an item, where items are many */
 };
-static_assert(MLA_SM90_MOST_PARTS <= SM90_MERGE_THREADS, "a thread an entry");
+static_assert((int)MLA_SM90_MOST_PARTS <= (int)SM90_MERGE_THREADS,
+              "a thread an entry");
 
 /* How entries fall into items, 16 rows of some slices of a tile each. */
 typedef struct mla_sm90_merge_grid {
