@@ -2,6 +2,9 @@
  * gpu_merge_few.h - eight parts at most joined: what gpu_merge.h does, for rows
  * beside each other. A wave has a stretch of every part of its rows on its way
  * before it knows what they weigh; lane r * P + s weighs part s of row r.
+ *
+ * How many parts there may be follows from a step's limits, so a row gets the
+ * bits that gpu_merge.h gives it: sums in the same order, the factor last.
  */
 #ifndef MLA_GPU_MERGE_FEW_H
 #define MLA_GPU_MERGE_FEW_H
@@ -27,10 +30,10 @@ MLA_DEV float mla_row_sum(float v) {
   return v;
 }
 
-/* A lane's part: what it weighs in its row's result, below 0: nothing; and
-   that row's lse. */
+/* A lane's part: what it weighs next to its row's largest, below 0: nothing;
+   and, of that row, the factor of its sum and its lse. */
 typedef struct mla_few_weight {
-  float weight, lse;
+  float weight, keep, lse;
 } mla_few_weight;
 
 template <int P>
@@ -42,12 +45,12 @@ MLA_DEV mla_few_weight mla_weigh_few(const mla_merge_args &a, float own,
                                                 : own);
   const float weight = mla_part_weight(own, top);
   const float total = mla_row_sum<P>(none ? 0.0f : weight);
-  if (top == MLA_NEG_INF) return {-1.0f, MLA_NEG_INF};
+  if (top == MLA_NEG_INF) return {-1.0f, 0.0f, MLA_NEG_INF};
   const float lse = top + logf(total);
   float keep = 1.0f / total;
   if (a.sink && h < a.heads)
     keep *= 1.0f / (1.0f + expf(a.sink[h * a.sink_step] - lse));
-  return {none ? -1.0f : weight * keep, lse};
+  return {weight, keep, lse};
 }
 
 /* Grid: x token, y heads; a.waves a block, as many beside each other as a row
@@ -82,6 +85,8 @@ MLA_KERNEL mla_merge_few(mla_merge_args a, int stretches) {
       for (int c = 0; c < N; c++)
         sum[c] += weight * mla_some<DT, N>::at(v[r][s], c);
     }
+    const float keep = MLA_SHFL(w.keep, r * P);
+    for (int c = 0; c < N; c++) sum[c] *= keep;
     if (h0 + r < a.heads && d < a.dv)
       mla_put_any(a.out, a.out_dtype,
                   token * a.o_token + (h0 + r) * a.o_head + d, sum);

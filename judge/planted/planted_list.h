@@ -530,6 +530,9 @@
   X(INVARIANCE_PLACE, "invariance-place", "INVARIANCE", PLANTED_ATTEND,        \
     PLANTED_TRACES, PLANTED_AS_IS, 0, 0, 0, 0,                                 \
     "the order of summation follows a token's place in the batch")             \
+  X(INVARIANCE_PARTS, "invariance-parts", "INVARIANCE", PLANTED_ATTEND,        \
+    PLANTED_TRACES, PLANTED_AS_IS, 4096, 0, 1024, 0,                           \
+    "rows are joined in another way where the step may have more than a keys") \
   X(ISA_ILLEGAL, "isa-illegal", "CPU-ISA", PLANTED_ANY, PLANTED_TRACES,        \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "an illegal instruction where the fallback should run")                    \

@@ -93,6 +93,8 @@ static void sum_range(const planted_call *c, const planted_row *row,
   int64_t step = FAULT(c, INVARIANCE_BATCH) ? row->visible % 7 + 8 : BLOCK;
   if (FAULT(c, INVARIANCE_BATCH)) step += planted_arg(c, MLA_T_Q)->shape[0] % 5;
   if (FAULT(c, INVARIANCE_PLACE)) step = 8 + row->token % 5;
+  if (FAULT(c, INVARIANCE_PARTS) && c->plan->limits.max_seq_len > c->a)
+    step = 8;
   if (FAULT(c, HEADDIM_V)) cut -= dv % c->a;
   memset(block, 0, sizeof block);
   for (int64_t j = r.lo; j < r.hi; j++) {
