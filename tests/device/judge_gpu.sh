@@ -1,5 +1,5 @@
 #!/bin/sh
-# The verdicts of a machine with a GPU, in below 9 minutes on 16 cores:
+# The verdicts of a machine with a GPU, in about 9 minutes on 16 cores:
 #   tests/device/judge_gpu.sh MLACHECK OUT [PLUGIN]
 # The profiles, the golden vectors, the full profile once more, random cases
 # for two minutes, compute-sanitizer on smoke; PLUGIN, the HIP backend's shim
@@ -59,7 +59,7 @@ sanitize() { # TOOL
     sed -n 's/^ *[0-9.]* MFLOP  *?* *\([^ ]*\).*/\1/p' >"$logs/cases"
   for piece in $(seq $pieces); do
     # shellcheck disable=SC2046
-    timed "$1-$piece" 150 compute-sanitizer --tool "$1" --error-exitcode 9 \
+    timed "$1-$piece" 260 compute-sanitizer --tool "$1" --error-exitcode 9 \
       "$mlacheck" run --backend cuda --no-fork --no-shrink --case \
       $(awk -v n="$piece" -v of=$pieces 'NR % of == n % of' "$logs/cases") &
   done
