@@ -29,9 +29,10 @@ cases --seed 10 >"$work/third"
 cmp -s "$work/first" "$work/second" || fail 'a seed gives other cases'
 ! cmp -s "$work/first" "$work/third" || fail 'two seeds give the same cases'
 
-# ---- shrunk, and to be seen again
+# ---- shrunk, and to be seen again; each failure is explained, which takes its
+# time, so there is one
 expect 1 diff --backend planted --options fault=page-edge --only decode \
-  --cases 20
+  --cases 4
 has out '  smallest  decode:'
 rerun=$(sed -n 's/^  rerun  mlacheck //p' "$work/out" | head -n 1)
 code=0
@@ -40,7 +41,7 @@ eval "\"\$mlacheck\" $rerun" >"$work/again" 2>&1 || code=$?
 
 # ---- two backends: which of them it is
 expect 1 diff --backend planted --options fault=page-edge --against cpu \
-  --only decode --cases 20 --no-shrink
+  --only decode --cases 4 --no-shrink
 has out 'FAIL  planted: '
 expect 1 diff --backend cpu --against wayward --plugin "$plugin" \
   --against-options fault=value --only merge --cases 5 --no-shrink
