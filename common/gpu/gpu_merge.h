@@ -50,6 +50,27 @@ MLA_DEV float mla_part_weight(float lse, float top) {
   return mla_is_infinite(lse) ? -1.0f : expf(lse - top);
 }
 
+/* What a row's weighted sum is multiplied by, and its natural lse; top: the
+   largest lse of a part that lives, total: their weights. */
+typedef struct mla_row_factor {
+  float keep, lse;
+} mla_row_factor;
+
+MLA_DEV mla_row_factor mla_row_factor_of(const mla_merge_args &a, int h,
+                                         float top, float total) {
+  if (top == MLA_NEG_INF) return {0.0f, MLA_NEG_INF};
+  const float lse = top + logf(total);
+  float keep = 1.0f / total;
+  if (a.sink) keep *= 1.0f / (1.0f + expf(a.sink[h * a.sink_step] - lse));
+  return {keep, lse};
+}
+
+MLA_DEV void mla_put_row_lse(const mla_merge_args &a, int token, int h,
+                             float lse) {
+  a.lse[token * a.lse_token + h * a.lse_head] =
+      a.out_base2 ? lse * MLA_LOG2E : lse;
+}
+
 /* A row's parts: the largest finite lse (-inf: no part lives; any number where
    one is NaN, since its weight is NaN then), the sum of their weights, and the
    weight of part MLA_LANE. */
@@ -127,23 +148,17 @@ MLA_KERNEL mla_merge_rows(mla_merge_args a) {
   const int t = (int)blockIdx.x, h = (int)blockIdx.y, token = a.token0 + t;
   if (a.start && token >= a.start[a.requests * a.start_step]) return;
   const mla_row_parts r = mla_weigh_parts(a, t, h);
-  const int empty = r.top == MLA_NEG_INF;
-  const float lse = empty ? MLA_NEG_INF : r.top + logf(r.total);
-  float keep = empty ? 0.0f : 1.0f / r.total;
-  if (a.sink && !empty)
-    keep *= 1.0f / (1.0f + expf(a.sink[h * a.sink_step] - lse));
+  const mla_row_factor f = mla_row_factor_of(a, h, r.top, r.total);
   for (int d0 = MLA_WAVE_ID * MLA_WAVE * N; d0 < a.dv;
        d0 += a.waves * MLA_WAVE * N) {
     const int d = d0 + MLA_LANE * N;
     float sum[N];
     mla_merge_columns<DT, N>(a, t, h, r, d, sum);
     if (d >= a.dv) continue;
-    for (int c = 0; c < N; c++) sum[c] = empty ? 0.0f : sum[c] * keep;
+    for (int c = 0; c < N; c++) sum[c] *= f.keep;
     mla_put_any(a.out, a.out_dtype, token * a.o_token + h * a.o_head + d, sum);
   }
-  if (a.lse && MLA_TID == 0)
-    a.lse[token * a.lse_token + h * a.lse_head] =
-        a.out_base2 ? lse * MLA_LOG2E : lse;
+  if (a.lse && MLA_TID == 0) mla_put_row_lse(a, token, h, f.lse);
 }
 
 #endif

@@ -16,41 +16,25 @@ enum {
   MLA_MERGE_LOADS = 8, /* that a lane has on their way: rows by parts */
 };
 
-/* Over the P lanes of a row. */
-template <int P>
-MLA_DEV float mla_row_max(float v) {
-  MLA_UNROLL
-  for (int m = P / 2; m > 0; m /= 2) v = fmaxf(v, MLA_SHFL_XOR(v, m));
-  return v;
-}
-template <int P>
-MLA_DEV float mla_row_sum(float v) {
-  MLA_UNROLL
-  for (int m = P / 2; m > 0; m /= 2) v += MLA_SHFL_XOR(v, m);
-  return v;
-}
-
 /* A lane's part: what it weighs next to its row's largest, below 0: nothing;
-   and, of that row, the factor of its sum and its lse. */
+   and its row's. */
 typedef struct mla_few_weight {
-  float weight, keep, lse;
+  float weight;
+  mla_row_factor row;
 } mla_few_weight;
 
 template <int P>
 MLA_DEV mla_few_weight mla_weigh_few(const mla_merge_args &a, float own,
                                      int h) {
   const int none = mla_is_infinite(own);
-  const float top = mla_row_max<P>(none         ? MLA_NEG_INF
-                                   : own != own ? 0.0f
-                                                : own);
+  const float top = mla_lanes_max(none         ? MLA_NEG_INF
+                                  : own != own ? 0.0f
+                                               : own,
+                                  P);
   const float weight = mla_part_weight(own, top);
-  const float total = mla_row_sum<P>(none ? 0.0f : weight);
-  if (top == MLA_NEG_INF) return {-1.0f, 0.0f, MLA_NEG_INF};
-  const float lse = top + logf(total);
-  float keep = 1.0f / total;
-  if (a.sink && h < a.heads)
-    keep *= 1.0f / (1.0f + expf(a.sink[h * a.sink_step] - lse));
-  return {weight, keep, lse};
+  const float total = mla_lanes_sum(none ? 0.0f : weight, P);
+  if (h >= a.heads) return {-1.0f, {0.0f, MLA_NEG_INF}};
+  return {weight, mla_row_factor_of(a, h, top, total)};
 }
 
 /* Grid: x token, y heads; a.waves a block, as many beside each other as a row
@@ -85,15 +69,14 @@ MLA_KERNEL mla_merge_few(mla_merge_args a, int stretches) {
       for (int c = 0; c < N; c++)
         sum[c] += weight * mla_some<DT, N>::at(v[r][s], c);
     }
-    const float keep = MLA_SHFL(w.keep, r * P);
+    const float keep = MLA_SHFL(w.row.keep, r * P);
     for (int c = 0; c < N; c++) sum[c] *= keep;
     if (h0 + r < a.heads && d < a.dv)
       mla_put_any(a.out, a.out_dtype,
                   token * a.o_token + (h0 + r) * a.o_head + d, sum);
   }
   if (a.lse && !stretch && !part && MLA_LANE < ROWS * P && h < a.heads)
-    a.lse[token * a.lse_token + h * a.lse_head] =
-        a.out_base2 ? w.lse * MLA_LOG2E : w.lse;
+    mla_put_row_lse(a, token, h, w.row.lse);
 }
 
 #endif

@@ -74,14 +74,24 @@
 #define MLA_LANE ((int)threadIdx.x % MLA_WAVE)
 #define MLA_WAVE_ID ((int)threadIdx.x / MLA_WAVE)
 
-MLA_DEV float mla_wave_sum(float v) {
-  for (int m = MLA_WAVE / 2; m > 0; m /= 2) v += MLA_SHFL_XOR(v, m);
+/* Over as many neighbouring lanes, a power of two: each gets it. */
+MLA_DEV float mla_lanes_sum(float v, int lanes) {
+  MLA_UNROLL
+  for (int m = lanes / 2; m > 0; m /= 2) v += MLA_SHFL_XOR(v, m);
   return v;
 }
 
-MLA_DEV float mla_wave_max(float v) {
-  for (int m = MLA_WAVE / 2; m > 0; m /= 2) v = fmaxf(v, MLA_SHFL_XOR(v, m));
+MLA_DEV float mla_lanes_max(float v, int lanes) {
+  MLA_UNROLL
+  for (int m = lanes / 2; m > 0; m /= 2) v = fmaxf(v, MLA_SHFL_XOR(v, m));
   return v;
+}
+
+MLA_DEV float mla_wave_sum(float v) {
+  return mla_lanes_sum(v, MLA_WAVE);
+}
+MLA_DEV float mla_wave_max(float v) {
+  return mla_lanes_max(v, MLA_WAVE);
 }
 
 /* 64 bits of another lane, by two registers. */

@@ -109,7 +109,7 @@ MLA_KERNEL mla_sparse_partial(mla_sparse_args a) {
     const int live =
         mine < x.n && mla_listed_slot(a, token, first, j0 + mine) >= 0;
     /* Lists end in entries that name nothing: every wave sees it alike. */
-    if (mla_keys_max(live ? 1.0f : 0.0f) == 0) continue;
+    if (mla_lanes_max(live ? 1.0f : 0.0f, MLA_TILE_KEYS) == 0) continue;
     MLA_BARRIER();
     for (int j = MLA_WAVE_ID; j < x.n; j += waves)
       mla_load_listed(a, token, first, j0 + j, k_tile + j * step);

@@ -34,17 +34,6 @@ struct mla_row_sums {
   float acc[C], top, total;
 };
 
-MLA_DEV float mla_keys_sum(float v) {
-  for (int m = MLA_TILE_KEYS / 2; m > 0; m /= 2) v += MLA_SHFL_XOR(v, m);
-  return v;
-}
-
-MLA_DEV float mla_keys_max(float v) {
-  for (int m = MLA_TILE_KEYS / 2; m > 0; m /= 2)
-    v = fmaxf(v, MLA_SHFL_XOR(v, m));
-  return v;
-}
-
 /* Of key lane % 16, every lane that shares it; past the last anything. */
 MLA_DEV float mla_tile_score(const mla_tile &x) {
   const int key = MLA_LANE % MLA_TILE_KEYS;
@@ -79,12 +68,12 @@ template <int C>
 MLA_DEV void mla_row_add(const mla_tile &x, int live, mla_row_sums<C> *r) {
   const float score = mla_tile_score(x);
   const float s = live ? score : MLA_NEG_INF;
-  const float top = fmaxf(r->top, mla_keys_max(s));
+  const float top = fmaxf(r->top, mla_lanes_max(s, MLA_TILE_KEYS));
   /* All -inf so far (a score of -inf is lawful): nothing to add yet. */
   const float base = top == MLA_NEG_INF ? 0.0f : top;
   const float p = live ? expf(s - base) : 0.0f;
   const float keep = expf(r->top - base);
-  r->total = r->total * keep + mla_keys_sum(p);
+  r->total = r->total * keep + mla_lanes_sum(p, MLA_TILE_KEYS);
   if (MLA_LANE < MLA_TILE_KEYS) x.p[MLA_LANE] = p;
   MLA_WAVE_SYNC();
   /* A tile's sum first: additions to acc stay few. */
