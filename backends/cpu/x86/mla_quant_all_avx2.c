@@ -5,7 +5,7 @@
  */
 #include <immintrin.h>
 
-#include "cpu_quant.h"
+#include "quant_loops.h"
 
 mla_cpu_amax_fn mla_amax_f32_avx2;
 mla_cpu_encode_fn mla_encode_e4m3_avx2, mla_encode_e4m3fnuz_avx2,
@@ -13,9 +13,13 @@ mla_cpu_encode_fn mla_encode_e4m3_avx2, mla_encode_e4m3fnuz_avx2,
 mla_cpu_decode_fn mla_decode_e4m3_avx2, mla_decode_e4m3fnuz_avx2,
     mla_decode_e5m2_avx2, mla_decode_i8_avx2, mla_decode_i4_avx2;
 
-enum { AT_ONCE = 32 };
+enum { AT_ONCE = 32, HALVES = 16 };
 
-#define INLINE static inline __attribute__((always_inline))
+typedef __m256 vector;
+
+INLINE vector all_of(float x) {
+  return _mm256_set1_ps(x);
+}
 
 INLINE __m256 magnitude(__m256 x) {
   return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), x);
@@ -100,15 +104,15 @@ INLINE __m256i code_of(__m256 size, int m, int bias) {
 }
 
 /* 32 numbers, no NaN among them. What is beyond `most` has the largest code. */
-INLINE void encode_32(uint8_t *code, const float *x, __m256 by, __m256 most,
-                      int m, int bias) {
+INLINE void encode_float(uint8_t *code, const float *x, divisor d, __m256 most,
+                         int m, int bias) {
   const __m256i seven = _mm256_set1_epi32(0x7F);
   __m256i size[4], sign[4];
   for (int k = 0; k < 4; k++) {
     __m256 y = _mm256_loadu_ps(x + 8 * k);
     __m256 part = _mm256_min_ps(magnitude(y), most);
     size[k] =
-        _mm256_and_si256(code_of(_mm256_div_ps(part, by), m, bias), seven);
+        _mm256_and_si256(code_of(_mm256_div_ps(part, d.by), m, bias), seven);
     sign[k] = _mm256_castps_si256(y);
   }
   __m256i minus =
@@ -120,24 +124,9 @@ INLINE void encode_32(uint8_t *code, const float *x, __m256 by, __m256 most,
   _mm256_storeu_si256((__m256i *)(void *)code, _mm256_or_si256(minus, byte));
 }
 
-#define FLOAT_CODE(name, m, bias, top)                               \
-  void mla_encode_##name##_avx2(void *to, const float *x, int64_t n, \
-                                float scale) {                       \
-    const __m256 by = _mm256_set1_ps(scale);                         \
-    const __m256 most = _mm256_set1_ps(top * scale);                 \
-    uint8_t *code = to;                                              \
-    int64_t i = 0;                                                   \
-    int64_t usual = mla_cpu_quant_usual(scale) ? n - AT_ONCE : -1;   \
-    for (; i <= usual; i += AT_ONCE)                                 \
-      if (any_nan(x + i))                                            \
-        mla_cpu_encode_##name(code + i, x + i, AT_ONCE, scale);      \
-      else                                                           \
-        encode_32(code + i, x + i, by, most, m, bias);               \
-    if (i < n) mla_cpu_encode_##name(code + i, x + i, n - i, scale); \
-  }
-FLOAT_CODE(e4m3, 3, 7, 448.0f)
-FLOAT_CODE(e4m3fnuz, 3, 8, 240.0f)
-FLOAT_CODE(e5m2, 2, 15, 57344.0f)
+MLA_QUANT_ENCODE_FLOAT(e4m3, avx2, 3, 7, 448.0f)
+MLA_QUANT_ENCODE_FLOAT(e4m3fnuz, avx2, 3, 8, 240.0f)
+MLA_QUANT_ENCODE_FLOAT(e5m2, avx2, 2, 15, 57344.0f)
 
 /* 32 quotients to the nearest integers, of numbers of -most to most. */
 INLINE __m256i integers(const float *x, divisor d, __m256 most) {
@@ -152,19 +141,10 @@ INLINE __m256i integers(const float *x, divisor d, __m256 most) {
   return bytes_of(word);
 }
 
-void mla_encode_i8_avx2(void *to, const float *x, int64_t n, float scale) {
-  divisor d = divisor_of(scale);
-  __m256 most = _mm256_set1_ps(127.0f * scale);
-  uint8_t *code = to;
-  int64_t i = 0, usual = mla_cpu_quant_usual(scale) ? n - AT_ONCE : -1;
-  for (; i <= usual; i += AT_ONCE)
-    if (any_nan(x + i))
-      mla_cpu_encode_i8(code + i, x + i, AT_ONCE, scale);
-    else
-      _mm256_storeu_si256((__m256i *)(void *)(code + i),
-                          integers(x + i, d, most));
-  mla_cpu_encode_i8(code + i, x + i, n - i, scale);
+INLINE void encode_i8(uint8_t *byte, const float *x, divisor d, vector most) {
+  _mm256_storeu_si256((__m256i *)(void *)byte, integers(x, d, most));
 }
+MLA_QUANT_ENCODE(i8, avx2, 1, 127.0f, encode_i8)
 
 /* The first of two in the low half of a byte. */
 INLINE __m128i halves(__m256i code) {
@@ -176,23 +156,14 @@ INLINE __m128i halves(__m256i code) {
                           _mm256_extracti128_si256(code, 1));
 }
 
-void mla_encode_i4_avx2(void *to, const float *x, int64_t n, float scale) {
-  divisor d = divisor_of(scale);
-  __m256 most = _mm256_set1_ps(7.0f * scale);
-  uint8_t *byte = to;
-  int64_t i = 0, usual = mla_cpu_quant_usual(scale) ? n - AT_ONCE : -1;
-  for (; i <= usual; i += AT_ONCE)
-    if (any_nan(x + i))
-      mla_cpu_encode_i4(byte + i / 2, x + i, AT_ONCE, scale);
-    else
-      _mm_storeu_si128((__m128i *)(void *)(byte + i / 2),
-                       halves(integers(x + i, d, most)));
-  mla_cpu_encode_i4(byte + i / 2, x + i, n - i, scale);
+INLINE void encode_i4(uint8_t *byte, const float *x, divisor d, vector most) {
+  _mm_storeu_si128((__m128i *)(void *)byte, halves(integers(x, d, most)));
 }
+MLA_QUANT_ENCODE(i4, avx2, 2, 7.0f, encode_i4)
 
 /* ---------------------------------------------------------------- decoding */
 
-INLINE void decode_16(float *to, __m256i half, __m256 times) {
+INLINE void decode_halves(float *to, __m256i half, __m256 times) {
   __m256 low = _mm256_cvtph_ps(_mm256_castsi256_si128(half));
   __m256 high = _mm256_cvtph_ps(_mm256_extracti128_si256(half, 1));
   _mm256_storeu_ps(to, _mm256_mul_ps(low, times));
@@ -216,23 +187,9 @@ INLINE int any_code(const uint8_t *code, int of, int nan) {
   return _mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8((char)nan)));
 }
 
-/* f16 is 2^(15 - bias) times as much: an exact factor of the scale. */
-#define FLOAT_VALUE(name, m, of, nan, factor)                           \
-  void mla_decode_##name##_avx2(float *to, const void *from, int64_t n, \
-                                float scale) {                          \
-    const uint8_t *code = from;                                         \
-    const __m256 times = _mm256_set1_ps(factor * scale);                \
-    int64_t i = 0, usual = scale <= MLA_CPU_QUANT_MOST ? n - 16 : -1;   \
-    for (; i <= usual; i += 16)                                         \
-      if (of && any_code(code + i, of, nan))                            \
-        mla_cpu_decode_##name(to + i, code + i, 16, scale);             \
-      else                                                              \
-        decode_16(to + i, half_of(code + i, m), times);                 \
-    mla_cpu_decode_##name(to + i, code + i, n - i, scale);              \
-  }
-FLOAT_VALUE(e4m3, 3, 0x7F, 0x7F, 0x1p8f)
-FLOAT_VALUE(e4m3fnuz, 3, 0xFF, 0x80, 0x1p7f)
-FLOAT_VALUE(e5m2, 2, 0, 0, 1.0f)
+MLA_QUANT_DECODE_FLOAT(e4m3, avx2, 3, 0x7F, 0x7F, 0x1p8f)
+MLA_QUANT_DECODE_FLOAT(e4m3fnuz, avx2, 3, 0xFF, 0x80, 0x1p7f)
+MLA_QUANT_DECODE_FLOAT(e5m2, avx2, 2, 0, 0, 1.0f)
 
 void mla_decode_i8_avx2(float *to, const void *from, int64_t n, float scale) {
   const uint8_t *code = from;

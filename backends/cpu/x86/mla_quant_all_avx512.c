@@ -5,7 +5,7 @@
  */
 #include <immintrin.h>
 
-#include "cpu_quant.h"
+#include "quant_loops.h"
 
 mla_cpu_amax_fn mla_amax_f32_avx512;
 mla_cpu_encode_fn mla_encode_e4m3_avx512, mla_encode_e4m3fnuz_avx512,
@@ -13,9 +13,13 @@ mla_cpu_encode_fn mla_encode_e4m3_avx512, mla_encode_e4m3fnuz_avx512,
 mla_cpu_decode_fn mla_decode_e4m3_avx512, mla_decode_e4m3fnuz_avx512,
     mla_decode_e5m2_avx512, mla_decode_i8_avx512;
 
-enum { AT_ONCE = 64 };
+enum { AT_ONCE = 64, HALVES = 32 };
 
-#define INLINE static inline __attribute__((always_inline))
+typedef __m512 vector;
+
+INLINE vector all_of(float x) {
+  return _mm512_set1_ps(x);
+}
 
 INLINE __m512 magnitude(__m512 x) {
   return _mm512_castsi512_ps(
@@ -101,8 +105,8 @@ INLINE __m512i code_of(__m512 x, __m512 size, int m, int bias) {
 }
 
 /* 64 numbers, no NaN among them. What is beyond `most` has the largest code. */
-INLINE void encode_64(uint8_t *code, const float *x, divisor d, __m512 most,
-                      int m, int bias) {
+INLINE void encode_float(uint8_t *code, const float *x, divisor d, __m512 most,
+                         int m, int bias) {
   __m512i word[4];
   for (int k = 0; k < 4; k++) {
     __m512 y = _mm512_loadu_ps(x + 16 * k);
@@ -117,24 +121,9 @@ INLINE void encode_64(uint8_t *code, const float *x, divisor d, __m512 most,
   _mm512_storeu_si512(code, byte);
 }
 
-#define FLOAT_CODE(name, m, bias, top)                                 \
-  void mla_encode_##name##_avx512(void *to, const float *x, int64_t n, \
-                                  float scale) {                       \
-    divisor d = divisor_of(scale);                                     \
-    const __m512 most = _mm512_set1_ps(top * scale);                   \
-    uint8_t *code = to;                                                \
-    int64_t i = 0;                                                     \
-    int64_t usual = mla_cpu_quant_usual(scale) ? n - AT_ONCE : -1;     \
-    for (; i <= usual; i += AT_ONCE)                                   \
-      if (any_nan(x + i))                                              \
-        mla_cpu_encode_##name(code + i, x + i, AT_ONCE, scale);        \
-      else                                                             \
-        encode_64(code + i, x + i, d, most, m, bias);                  \
-    mla_cpu_encode_##name(code + i, x + i, n - i, scale);              \
-  }
-FLOAT_CODE(e4m3, 3, 7, 448.0f)
-FLOAT_CODE(e4m3fnuz, 3, 8, 240.0f)
-FLOAT_CODE(e5m2, 2, 15, 57344.0f)
+MLA_QUANT_ENCODE_FLOAT(e4m3, avx512, 3, 7, 448.0f)
+MLA_QUANT_ENCODE_FLOAT(e4m3fnuz, avx512, 3, 8, 240.0f)
+MLA_QUANT_ENCODE_FLOAT(e5m2, avx512, 2, 15, 57344.0f)
 
 /* 64 quotients to the nearest integers, of numbers of -most to most. */
 INLINE __m512i integers(const float *x, divisor d, __m512 most) {
@@ -147,18 +136,10 @@ INLINE __m512i integers(const float *x, divisor d, __m512 most) {
   return bytes_of(word, 1);
 }
 
-void mla_encode_i8_avx512(void *to, const float *x, int64_t n, float scale) {
-  divisor d = divisor_of(scale);
-  __m512 most = _mm512_set1_ps(127.0f * scale);
-  uint8_t *code = to;
-  int64_t i = 0, usual = mla_cpu_quant_usual(scale) ? n - AT_ONCE : -1;
-  for (; i <= usual; i += AT_ONCE)
-    if (any_nan(x + i))
-      mla_cpu_encode_i8(code + i, x + i, AT_ONCE, scale);
-    else
-      _mm512_storeu_si512(code + i, integers(x + i, d, most));
-  mla_cpu_encode_i8(code + i, x + i, n - i, scale);
+INLINE void encode_i8(uint8_t *byte, const float *x, divisor d, vector most) {
+  _mm512_storeu_si512(byte, integers(x, d, most));
 }
+MLA_QUANT_ENCODE(i8, avx512, 1, 127.0f, encode_i8)
 
 /* The first of two in the low half of a byte: in words of both, the second is
    four bits too high. */
@@ -167,23 +148,14 @@ INLINE __m256i halves(__m512i code) {
       _mm512_set1_epi16(0x0F), code, _mm512_srli_epi16(code, 4), 0xCA));
 }
 
-void mla_encode_i4_avx512(void *to, const float *x, int64_t n, float scale) {
-  divisor d = divisor_of(scale);
-  __m512 most = _mm512_set1_ps(7.0f * scale);
-  uint8_t *byte = to;
-  int64_t i = 0, usual = mla_cpu_quant_usual(scale) ? n - AT_ONCE : -1;
-  for (; i <= usual; i += AT_ONCE)
-    if (any_nan(x + i))
-      mla_cpu_encode_i4(byte + i / 2, x + i, AT_ONCE, scale);
-    else
-      _mm256_storeu_si256((__m256i *)(void *)(byte + i / 2),
-                          halves(integers(x + i, d, most)));
-  mla_cpu_encode_i4(byte + i / 2, x + i, n - i, scale);
+INLINE void encode_i4(uint8_t *byte, const float *x, divisor d, vector most) {
+  _mm256_storeu_si256((__m256i *)(void *)byte, halves(integers(x, d, most)));
 }
+MLA_QUANT_ENCODE(i4, avx512, 2, 7.0f, encode_i4)
 
 /* ---------------------------------------------------------------- decoding */
 
-INLINE void decode_32(float *to, __m512i half, __m512 times) {
+INLINE void decode_halves(float *to, __m512i half, __m512 times) {
   __m512 low = _mm512_cvtph_ps(_mm512_castsi512_si256(half));
   __m512 high = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(half, 1));
   _mm512_storeu_ps(to, _mm512_mul_ps(low, times));
@@ -207,22 +179,9 @@ INLINE int any_code(const uint8_t *code, int of, int nan) {
              _mm256_cmpeq_epi8(x, _mm256_set1_epi8((char)nan))) != 0;
 }
 
-#define FLOAT_VALUE(name, m, of, nan, factor)                             \
-  void mla_decode_##name##_avx512(float *to, const void *from, int64_t n, \
-                                  float scale) {                          \
-    const uint8_t *code = from;                                           \
-    const __m512 times = _mm512_set1_ps(factor * scale);                  \
-    int64_t i = 0, usual = scale <= MLA_CPU_QUANT_MOST ? n - 32 : -1;     \
-    for (; i <= usual; i += 32)                                           \
-      if (of && any_code(code + i, of, nan))                              \
-        mla_cpu_decode_##name(to + i, code + i, 32, scale);               \
-      else                                                                \
-        decode_32(to + i, half_of(code + i, m), times);                   \
-    mla_cpu_decode_##name(to + i, code + i, n - i, scale);                \
-  }
-FLOAT_VALUE(e4m3, 3, 0x7F, 0x7F, 0x1p8f)
-FLOAT_VALUE(e4m3fnuz, 3, 0xFF, 0x80, 0x1p7f)
-FLOAT_VALUE(e5m2, 2, 0, 0, 1.0f)
+MLA_QUANT_DECODE_FLOAT(e4m3, avx512, 3, 0x7F, 0x7F, 0x1p8f)
+MLA_QUANT_DECODE_FLOAT(e4m3fnuz, avx512, 3, 0xFF, 0x80, 0x1p7f)
+MLA_QUANT_DECODE_FLOAT(e5m2, avx512, 2, 0, 0, 1.0f)
 
 void mla_decode_i8_avx512(float *to, const void *from, int64_t n, float scale) {
   const uint8_t *code = from;
