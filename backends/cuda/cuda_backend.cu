@@ -6,12 +6,18 @@
 #include "gpu_vtable.h"
 #include "sm80_fast.h"
 
-static const mla_gpu_fast *const fast[] = {&mla_cuda_decode_sm90,
-                                           &mla_cuda_pages_sm90,
-                                           &mla_cuda_listed_sm90,
-                                           &mla_cuda_prefill_sm90,
-                                           &mla_cuda_prefill_parts_sm90,
-                                           &mla_cuda_product_sm90,
+static const mla_gpu_fast *const fast[] = {&mla_cuda_decode_bf16_sm90,
+                                           &mla_cuda_pages_bf16_sm90,
+                                           &mla_cuda_listed_bf16_sm90,
+                                           &mla_cuda_prefill_bf16_sm90,
+                                           &mla_cuda_prefill_parts_bf16_sm90,
+                                           &mla_cuda_product_bf16_sm90,
+                                           &mla_cuda_decode_f16_sm90,
+                                           &mla_cuda_pages_f16_sm90,
+                                           &mla_cuda_listed_f16_sm90,
+                                           &mla_cuda_prefill_f16_sm90,
+                                           &mla_cuda_prefill_parts_f16_sm90,
+                                           &mla_cuda_product_f16_sm90,
                                            &mla_sm80_decode_fast,
                                            &mla_sm80_prefill_fast,
                                            NULL};

@@ -6,17 +6,18 @@
 
 #include "gpu_fast.h"
 
-/* Dense decode, bf16, 576/512, sm_90a. */
-extern const mla_gpu_fast mla_cuda_decode_sm90;
-/* The same on other pages, and on caches of codes. */
-extern const mla_gpu_fast mla_cuda_pages_sm90;
-/* Sparse decode, bf16 and 656-byte caches, 576/512, sm_90a. */
-extern const mla_gpu_fast mla_cuda_listed_sm90;
-/* Matmul, bf16, sm_90a. */
-extern const mla_gpu_fast mla_cuda_product_sm90;
-/* Prefill without context, bf16, 192/128, sm_90a. */
-extern const mla_gpu_fast mla_cuda_prefill_sm90;
+/* All for sm_90a, in bf16 and in f16. Dense decode, 576/512. */
+extern const mla_gpu_fast mla_cuda_decode_bf16_sm90, mla_cuda_decode_f16_sm90;
+/* The same on other pages; and, with bf16 queries, on caches of codes. */
+extern const mla_gpu_fast mla_cuda_pages_bf16_sm90, mla_cuda_pages_f16_sm90;
+/* Sparse decode, 576/512; with bf16 queries the 656-byte cache's too. */
+extern const mla_gpu_fast mla_cuda_listed_bf16_sm90, mla_cuda_listed_f16_sm90;
+/* Matmul. */
+extern const mla_gpu_fast mla_cuda_product_bf16_sm90, mla_cuda_product_f16_sm90;
+/* Prefill without context, 192/128. */
+extern const mla_gpu_fast mla_cuda_prefill_bf16_sm90, mla_cuda_prefill_f16_sm90;
 /* And with context. */
-extern const mla_gpu_fast mla_cuda_prefill_parts_sm90;
+extern const mla_gpu_fast mla_cuda_prefill_parts_bf16_sm90,
+    mla_cuda_prefill_parts_f16_sm90;
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * mla_decode_bf16_sm90.cuh - dense decode, bf16, width 576/512, for sm_90a:
- * sm90_decode_rows.h fed by a ninth warp (sm90_boxed_keys.h), which is pieces
- * ahead where it can be.
+ * mla_decode_bf16_sm90.cuh - dense decode, bf16 or f16, width 576/512, for
+ * sm_90a: sm90_decode_rows.h fed by a ninth warp (sm90_boxed_keys.h), which is
+ * pieces ahead where it can be.
  */
 #ifndef MLA_DECODE_BF16_SM90_CUH
 #define MLA_DECODE_BF16_SM90_CUH
@@ -129,10 +129,10 @@ MLA_DEV void sm90_paged_cut(const mla_sm90_args &a, const boxed_maps &maps,
 
 template <int Cut>
 static __global__ void __launch_bounds__(SM90_THREADS, 1)
-    mla_decode_bf16_sm90(const __grid_constant__ CUtensorMap q_map,
-                         const __grid_constant__ CUtensorMap k_map,
-                         const __grid_constant__ CUtensorMap rope_map,
-                         const mla_sm90_args a) {
+    MLA_SM90_NAME(mla_decode)(const __grid_constant__ CUtensorMap q_map,
+                              const __grid_constant__ CUtensorMap k_map,
+                              const __grid_constant__ CUtensorMap rope_map,
+                              const mla_sm90_args a) {
   extern __shared__ unsigned char raw[];
   const boxed_maps maps = {&q_map, &k_map, &rope_map};
   sm90_state s = sm90_begin(raw);

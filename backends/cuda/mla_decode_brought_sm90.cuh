@@ -66,7 +66,7 @@ struct sm90_brought_as {
   typedef sm90_brought_codes type;
 };
 template <>
-struct sm90_brought_as<KEYS_BF16> {
+struct sm90_brought_as<KEYS_NUMBERS> {
   typedef sm90_brought_numbers type;
 };
 
@@ -110,9 +110,9 @@ template <int Kind>
 MLA_DEV void brought_make_bars(const sm90_state &s) {
   if (threadIdx.x == 0) {
     sm90_make_bars(s);
-    for (int i = 0; i < (Kind == KEYS_BF16 ? 6 : 2); i++) {
+    for (int i = 0; i < (Kind == KEYS_NUMBERS ? 6 : 2); i++) {
       mbar_init(sm90_bar(s, SM90_FULL + i), 32 * BRING_WARPS);
-      mbar_init(sm90_bar(s, SM90_EMPTY + i), Kind == KEYS_BF16 ? 4 : 8);
+      mbar_init(sm90_bar(s, SM90_EMPTY + i), Kind == KEYS_NUMBERS ? 4 : 8);
     }
     for (int i = 0; i < 2; i++) mbar_init(sm90_bar(s, SM90_P_SET + i), 128);
     mbar_init_fence();

@@ -1,6 +1,6 @@
 /*
- * mla_prefill_bf16_sm90.cuh - prefill attention, bf16, keys 128 + 64 wide and
- * values 128, for sm_90a. Keys and values are up-projected before
+ * mla_prefill_bf16_sm90.cuh - prefill attention, bf16 or f16, keys 128 + 64
+ * wide and values 128, for sm_90a. Keys and values are up-projected before
  * (mla_product_bf16_sm90).
  *
  * A CTA stays on its SM and walks its share of the work. One warpgroup brings
@@ -242,7 +242,7 @@ MLA_DEV void prefill_softmax(const mla_prefill_sm90_args &a, prefill_state &s,
 #pragma unroll
       for (int i = 0; i < 2; i++) {
         float &x = acc[4 * j + 2 * r + i];
-        x = sm90_exp2(fmaf(x, a.scale, -top));
+        x = sm90_exp2(fmaf(x, a.scale, -(top - SM90_P_UP)));
         sum += x;
       }
     s.sum[r] = s.sum[r] * shrink[r] + sum;
@@ -271,13 +271,11 @@ MLA_DEV void prefill_put(const mla_prefill_sm90_args &a, int64_t at, float x,
   if (!a.out_pairs) {
     mla_store_any(a.out, a.out_dtype, at, x);
     mla_store_any(a.out, a.out_dtype, at + 1, y);
-  } else if (a.out_dtype == MLA_BF16)
-    *(uint32_t *)(void *)((uint16_t *)a.out + at) = sm90_pack(x, y);
-  else if (a.out_dtype == MLA_F32)
+  } else if (a.out_dtype == MLA_F32)
     *(float2 *)(void *)((float *)a.out + at) = make_float2(x, y);
   else
     *(uint32_t *)(void *)((uint16_t *)a.out + at) =
-        (uint32_t)mla_float_to_f16(x) | (uint32_t)mla_float_to_f16(y) << 16;
+        sm90_pack_as(a.out_dtype, x, y);
 }
 
 MLA_DEV void prefill_finish(const mla_prefill_sm90_args &a,
@@ -293,7 +291,8 @@ MLA_DEV void prefill_finish(const mla_prefill_sm90_args &a,
     const int64_t token = w.first + row;
     float whole = sum;
     if (a.sink)
-      whole += sm90_exp2(a.sink[w.head * a.sink_step] * MLA_LOG2_E - s.top[r]);
+      whole += sm90_exp2(a.sink[w.head * a.sink_step] * MLA_LOG2_E -
+                         (s.top[r] - SM90_P_UP));
     const float inverse = 1.0f / whole;
     const int64_t at =
         token * a.o_token + w.head * a.o_head + 2 * (s.thread % 4);
@@ -302,7 +301,7 @@ MLA_DEV void prefill_finish(const mla_prefill_sm90_args &a,
       prefill_put(a, at + 8 * j, o[4 * j + 2 * r] * inverse,
                   o[4 * j + 2 * r + 1] * inverse);
     if (a.lse && s.thread % 4 == 0) {
-      const float log2 = s.top[r] + log2f(sum);
+      const float log2 = s.top[r] + (log2f(sum) - SM90_P_UP);
       a.lse[token * a.lse_token + w.head * a.lse_head] =
           a.lse_base2 ? log2 : log2 * MLA_LN_2;
     }
@@ -451,10 +450,10 @@ MLA_DEV void prefill_walk(const mla_prefill_sm90_args &a, prefill_state &s) {
 
 template <int Parts>
 static __global__ void __launch_bounds__(PREFILL_THREADS, 1)
-    mla_prefill_bf16_sm90(const __grid_constant__ CUtensorMap q,
-                          const __grid_constant__ CUtensorMap up,
-                          const __grid_constant__ CUtensorMap rope,
-                          const mla_prefill_sm90_args a) {
+    MLA_SM90_NAME(mla_prefill)(const __grid_constant__ CUtensorMap q,
+                               const __grid_constant__ CUtensorMap up,
+                               const __grid_constant__ CUtensorMap rope,
+                               const mla_prefill_sm90_args a) {
   extern __shared__ unsigned char raw[];
   const uint32_t smem = (smem_address(raw) + 1023) & ~1023u;
   if (threadIdx.x == 0) {

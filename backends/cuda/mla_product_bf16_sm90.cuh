@@ -1,6 +1,6 @@
 /*
- * mla_product_bf16_sm90.cuh - out[M,N] = a[M,K] x b[N,K]^T in bf16, f32 sums,
- * for sm_90a.
+ * mla_product_bf16_sm90.cuh - out[M,N] = a[M,K] x b[N,K]^T in bf16 or f16, f32
+ * sums, for sm_90a.
  *
  * A CTA stays on its SM and walks tiles of 128 x 256 of out: a warp brings
  * boxes of 64 columns of K by the copy engine, two warpgroups own 64 rows
@@ -126,10 +126,10 @@ MLA_DEV void product_store(uint32_t smem, const CUtensorMap *out, int m0,
 }
 
 static __global__ void __launch_bounds__(PRODUCT_THREADS, 1)
-    mla_product_bf16_sm90(const __grid_constant__ CUtensorMap a,
-                          const __grid_constant__ CUtensorMap b,
-                          const __grid_constant__ CUtensorMap out,
-                          const mla_product_sm90_args p) {
+    MLA_SM90_NAME(mla_product)(const __grid_constant__ CUtensorMap a,
+                               const __grid_constant__ CUtensorMap b,
+                               const __grid_constant__ CUtensorMap out,
+                               const mla_product_sm90_args p) {
   extern __shared__ unsigned char raw[];
   const uint32_t smem = (smem_address(raw) + 1023) & ~1023u;
   if (threadIdx.x == 0) {

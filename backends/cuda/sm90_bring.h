@@ -379,7 +379,7 @@ template <int Kind, class Source>
 MLA_DEV void bring_piece(Source &from, const sm90_state &s, sm90_bringer &b,
                          const sm90_piece &w) {
   from.begin(w);
-  if (Kind == KEYS_BF16)
+  if (Kind == KEYS_NUMBERS)
     bring_numbers(from, s, b, w);
   else
     bring_codes<Kind>(from, s, b, w);

@@ -6,9 +6,9 @@
 
 #include "sm90_num.h"
 
-/* What a key is made of: 576 numbers; 512 codes with a scale a tile of 128,
-   then bf16; or 576 codes. */
-enum { KEYS_BF16, KEYS_656, KEYS_E4M3, KEYS_I8 };
+/* What a key is made of: 576 numbers of SM90_TYPE; 512 codes with a scale a
+   tile of 128, then bf16; or 576 codes. */
+enum { KEYS_NUMBERS, KEYS_656, KEYS_E4M3, KEYS_I8 };
 
 MLA_DEV void codes_e4m3(uint32_t codes, float (&v)[4]) {
   asm("{\n.reg .b32 low, high;\n.reg .b16 l, h, a, b, c, d;\n"

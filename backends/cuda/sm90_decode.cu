@@ -17,7 +17,7 @@ static int page_serves(int page, const mla_limits *l) {
 
 static int serves(const mla_handle *h, const mla_problem *p,
                   const mla_limits *l) {
-  return mla_sm90_decodes_pages(h, p, l) && p->cache_format == MLA_CACHE_BF16 &&
+  return mla_sm90_decodes_pages(h, p, l) && p->cache_format == SM90_FORMAT &&
          page_serves(p->block_size, l);
 }
 
@@ -51,24 +51,25 @@ static mla_status launch(const mla_gpu_call *c, const CUtensorMap &q_map,
   const int64_t rows = mla_sm90_rows(c->p, &c->plan->limits);
   const mla_sm90_grid g = mla_sm90_grid_of(c->plan->handle, rows);
   const mla_sm90_args a = mla_sm90_paged_args(c, g);
-  const auto kernel =
-      mla_sm90_is_cut(c, g) ? mla_decode_bf16_sm90<1> : mla_decode_bf16_sm90<0>;
+  const auto kernel = mla_sm90_is_cut(c, g) ? MLA_SM90_NAME(mla_decode)<1>
+                                            : MLA_SM90_NAME(mla_decode)<0>;
   cudaLaunchAttribute early;
   const cudaLaunchConfig_t config =
       mla_sm90_early(c, dim3((unsigned)g.m_blocks, (unsigned)g.parts),
                      SM90_THREADS, SM90_BYTES, &early);
-  mla_status st =
-      mla_gpu_shared(c, (const void *)kernel, SM90_BYTES, "decode_bf16_sm90");
+  mla_status st = mla_gpu_shared(c, (const void *)kernel, SM90_BYTES,
+                                 "decode_" MLA_SM90_TEXT "_sm90");
   if (st == MLA_OK)
     st = mla_gpu_check(
         c->err, cudaLaunchKernelEx(&config, kernel, q_map, k_map, rope_map, a),
-        "decode_bf16_sm90");
+        "decode_" MLA_SM90_TEXT "_sm90");
   return st == MLA_OK ? mla_sm90_merge(c, a, g, (int)rows) : st;
 }
 
 static void describe(const mla_problem *p, mla_answer *answer) {
   (void)p;
-  snprintf(answer->kernel, sizeof answer->kernel, "decode_bf16_sm90");
+  snprintf(answer->kernel, sizeof answer->kernel,
+           "decode_" MLA_SM90_TEXT "_sm90");
   mla_sm90_promise(answer);
 }
 
@@ -81,5 +82,5 @@ static mla_status run(const mla_gpu_call *c) {
   return st == MLA_OK ? launch(c, q_map, k_map, rope_map) : st;
 }
 
-const mla_gpu_fast mla_cuda_decode_sm90 = {serves, workspace, describe, takes,
-                                           run};
+const mla_gpu_fast MLA_SM90_NAME(mla_cuda_decode) = {serves, workspace,
+                                                     describe, takes, run};

@@ -39,7 +39,7 @@ static inline int mla_sm90_decodes(const mla_handle *h, const mla_problem *p) {
   const uint64_t refused =
       MLA_SEPARATE_V | MLA_BATCH_INVARIANT | MLA_ALIBI | MLA_OUTPUT_SCALE;
   return h->major == 9 && h->minor == 0 && p->op == MLA_OP_DECODE &&
-         !(p->flags & refused) && p->q_dtype == MLA_BF16 &&
+         !(p->flags & refused) && p->q_dtype == SM90_TYPE &&
          mla_problem_head_dim(p) == 576 && mla_problem_v_dim(p) == 512 &&
          mla_problem_kv_heads(p) == 1 && p->logits_soft_cap == 0 &&
          mla_tensor_map_encoder() != NULL;
@@ -150,7 +150,7 @@ mla_status mla_sm90_merge(const mla_gpu_call *c, const mla_sm90_args &a,
 /* What they promise. */
 static inline void mla_sm90_promise(mla_answer *answer) {
   answer->determinism = MLA_DETERMINISM_RUN_TO_RUN;
-  answer->numerics.u_p = 0x1p-8;
+  answer->numerics.u_p = SM90_U;
   answer->numerics.flushes_subnormals = 1; /* of P, by ex2.approx.ftz */
 }
 

@@ -33,7 +33,7 @@ MLA_DEV void sm90_finish(const sm90_state &s, const float (&top)[2],
         load_shared(own + 32 * r) + load_shared(own + 256 + 32 * r);
     const int empty = top[r] == MLA_NEG_INF;
     inv[r] = empty ? 0.0f : 1.0f / total;
-    lse[r] = empty ? MLA_NEG_INF : top[r] + log2f(total);
+    lse[r] = empty ? MLA_NEG_INF : top[r] + (log2f(total) - SM90_P_UP);
   }
 }
 
@@ -50,14 +50,11 @@ MLA_DEV void sm90_put_lse(const mla_sm90_args &a, int64_t token, int64_t head,
         a.lse_base2 ? lse : lse * MLA_LN_2;
 }
 
-MLA_DEV uint32_t sm90_pack_out(int dtype, float lo, float hi) {
-  return dtype == MLA_BF16 ? sm90_pack(lo, hi) : sm90_pack_f16(lo, hi);
-}
 MLA_DEV void sm90_put2(const mla_sm90_args &a, int64_t at, float x, float y) {
   if (a.out_dtype == MLA_F32)
     *(float2 *)((float *)a.out + at) = make_float2(x, y);
   else
-    *(uint32_t *)((uint16_t *)a.out + at) = sm90_pack_out(a.out_dtype, x, y);
+    *(uint32_t *)((uint16_t *)a.out + at) = sm90_pack_as(a.out_dtype, x, y);
 }
 
 /* Where a row of the request goes. */
@@ -78,8 +75,8 @@ MLA_DEV void sm90_put_rows(const mla_sm90_args &a, const sm90_state &s,
     uint32_t m[4];
 #pragma unroll
     for (int i = 0; i < 4; i++)
-      m[i] = sm90_pack_out(a.out_dtype, o[8 * j + 2 * i] * by[i & 1],
-                           o[8 * j + 2 * i + 1] * by[i & 1]);
+      m[i] = sm90_pack_as(a.out_dtype, o[8 * j + 2 * i] * by[i & 1],
+                          o[8 * j + 2 * i + 1] * by[i & 1]);
     store_matrices(
         own + line * 512 + (uint32_t)(((2 * j + lane / 16) ^ (line & 7)) << 4),
         m);

@@ -95,7 +95,7 @@ MLA_DEV void sm90_exp(const mla_sm90_args &a, float (&acc)[32],
                       const float (&top)[2], float (&sum)[2]) {
 #pragma unroll
   for (int r = 0; r < 2; r++) {
-    const float base = sm90_base(top[r]);
+    const float base = sm90_base(top[r]) - SM90_P_UP;
     float part = 0;
 #pragma unroll
     for (int j = 0; j < 8; j++)

@@ -6,13 +6,21 @@
 #include "sm90_brought_host.h"
 #include "sm90_listed_keys.h"
 
+/* Codes become bf16. */
+static int kind_of(int format) {
+  if (format == SM90_FORMAT) return KEYS_NUMBERS;
+#ifndef MLA_SM90_F16
+  if (format == MLA_CACHE_FP8_DS_MLA) return KEYS_656;
+#endif
+  return -1;
+}
+
 static int serves(const mla_handle *h, const mla_problem *p,
                   const mla_limits *l) {
   const int64_t lists = mla_gpu_most_keys(p, l);
   return mla_sm90_decodes(h, p) && (p->flags & MLA_SPARSE) && p->topk > 0 &&
-         (p->cache_format == MLA_CACHE_BF16 ||
-          p->cache_format == MLA_CACHE_FP8_DS_MLA) &&
-         p->num_heads <= 2048 && lists <= 1 << 20 && l->tokens <= 1 << 16 &&
+         kind_of(p->cache_format) >= 0 && p->num_heads <= 2048 &&
+         lists <= 1 << 20 && l->tokens <= 1 << 16 &&
          l->tokens * (lists / MLA_SM90_BLOCK + 8) < INT32_MAX;
 }
 
@@ -73,15 +81,17 @@ static mla_status launch(const mla_gpu_call *c) {
 }
 
 static mla_status run(const mla_gpu_call *c) {
-  return c->p->cache_format == MLA_CACHE_BF16 ? launch<KEYS_BF16>(c)
-                                              : launch<KEYS_656>(c);
+#ifndef MLA_SM90_F16
+  if (kind_of(c->p->cache_format) == KEYS_656) return launch<KEYS_656>(c);
+#endif
+  return launch<KEYS_NUMBERS>(c);
 }
 
 static void describe(const mla_problem *p, mla_answer *answer) {
   snprintf(answer->kernel, sizeof answer->kernel, "decode_listed_%s_sm90",
-           p->cache_format == MLA_CACHE_BF16 ? "bf16" : "656");
+           kind_of(p->cache_format) == KEYS_656 ? "656" : MLA_SM90_TEXT);
   mla_sm90_promise(answer);
 }
 
-const mla_gpu_fast mla_cuda_listed_sm90 = {serves, workspace, describe, takes,
-                                           run};
+const mla_gpu_fast MLA_SM90_NAME(mla_cuda_listed) = {serves, workspace,
+                                                     describe, takes, run};

@@ -4,7 +4,7 @@
 #ifndef MLA_SM90_NUM_H
 #define MLA_SM90_NUM_H
 
-#include "gpu_port.h"
+#include "sm90_type.h"
 
 #define MLA_LOG2_E 1.4426950408889634f
 #define MLA_LN_2 0.69314718055994531f
@@ -22,7 +22,7 @@ MLA_DEV float sm90_exp2(float x) {
   return y;
 }
 
-MLA_DEV uint32_t sm90_pack(float lo, float hi) {
+MLA_DEV uint32_t sm90_pack_bf16(float lo, float hi) {
   uint32_t v;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(hi), "f"(lo));
   return v;
@@ -32,6 +32,13 @@ MLA_DEV uint32_t sm90_pack_f16(float lo, float hi) {
   uint32_t v;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(hi), "f"(lo));
   return v;
+}
+
+MLA_DEV uint32_t sm90_pack_as(int dtype, float lo, float hi) {
+  return dtype == MLA_BF16 ? sm90_pack_bf16(lo, hi) : sm90_pack_f16(lo, hi);
+}
+MLA_DEV uint32_t sm90_pack(float lo, float hi) {
+  return sm90_pack_as(SM90_TYPE, lo, hi);
 }
 
 /* P as the A operand of its products: of 16 keys each. */

@@ -7,15 +7,18 @@
 #include "sm90_brought_host.h"
 #include "sm90_page_keys.h"
 
+/* Codes become bf16. */
 static int kind_of(int format) {
+  if (format == SM90_FORMAT) return KEYS_NUMBERS;
+#ifndef MLA_SM90_F16
   switch (format) {
-    case MLA_CACHE_BF16: return KEYS_BF16;
     case MLA_CACHE_FP8_DS_MLA: return KEYS_656;
     case MLA_CACHE_FP8_E4M3:
     case MLA_CACHE_FP8_TOKEN: return KEYS_E4M3;
     case MLA_CACHE_INT8_TOKEN: return KEYS_I8;
-    default: return -1;
   }
+#endif
+  return -1;
 }
 
 static int serves(const mla_handle *h, const mla_problem *p,
@@ -61,20 +64,22 @@ static mla_status launch(const mla_gpu_call *c) {
 }
 
 static mla_status run(const mla_gpu_call *c) {
+#ifndef MLA_SM90_F16
   switch (kind_of(c->p->cache_format)) {
     case KEYS_656: return launch<KEYS_656>(c);
     case KEYS_E4M3: return launch<KEYS_E4M3>(c);
     case KEYS_I8: return launch<KEYS_I8>(c);
-    default: return launch<KEYS_BF16>(c);
   }
+#endif
+  return launch<KEYS_NUMBERS>(c);
 }
 
 static void describe(const mla_problem *p, mla_answer *answer) {
-  static const char *const names[] = {"bf16", "656", "e4m3", "int8"};
+  static const char *const names[] = {MLA_SM90_TEXT, "656", "e4m3", "int8"};
   snprintf(answer->kernel, sizeof answer->kernel, "decode_pages_%s_sm90",
            names[kind_of(p->cache_format)]);
   mla_sm90_promise(answer);
 }
 
-const mla_gpu_fast mla_cuda_pages_sm90 = {serves, workspace, describe, takes,
-                                          run};
+const mla_gpu_fast MLA_SM90_NAME(mla_cuda_pages) = {serves, workspace, describe,
+                                                    takes, run};

@@ -26,13 +26,14 @@ static mla_status run(const mla_gpu_call *c) {
   const int64_t heads = c->p->num_heads, tokens = x.kv_c.shape[0];
   const int64_t flat[2] = {tokens, x.w.shape[0]};
   const int64_t shape[3] = {tokens, heads, MLA_SM90_UP};
-  const mla_tensor rows = mla_tensor_dense(at, MLA_BF16, 2, flat);
-  const mla_tensor up = mla_tensor_dense(at, MLA_BF16, 3, shape);
+  const mla_tensor rows = mla_tensor_dense(at, SM90_TYPE, 2, flat);
+  const mla_tensor up = mla_tensor_dense(at, SM90_TYPE, 3, shape);
   const mla_prefill_sm90_args a = mla_sm90_prefill_args(c);
-  st = mla_sm90_product(c, &x.kv_c, &x.w, &rows, a.counter, NULL);
+  st = MLA_SM90_NAME(mla_launch_product)(c, &x.kv_c, &x.w, &rows, a.counter,
+                                         NULL);
   if (st != MLA_OK) return st;
   return mla_sm90_prefill_attend<0>(c, a, &x.q, &up, &x.k_pe);
 }
 
-const mla_gpu_fast mla_cuda_prefill_sm90 = {
+const mla_gpu_fast MLA_SM90_NAME(mla_cuda_prefill) = {
     serves, workspace, mla_sm90_prefill_describe, mla_sm90_prefill_takes, run};

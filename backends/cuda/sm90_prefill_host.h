@@ -24,8 +24,8 @@ static inline int mla_sm90_prefills(const mla_handle *h, const mla_problem *p) {
   const uint64_t taken = MLA_CAUSAL | MLA_RETURN_LSE | MLA_LSE_BASE2 |
                          MLA_HAS_SINK | MLA_BATCH_INVARIANT | MLA_CONTEXT;
   return h->major == 9 && h->minor == 0 && p->op == MLA_OP_PREFILL &&
-         !(p->flags & ~taken) && p->q_dtype == MLA_BF16 &&
-         p->weight_dtype == MLA_BF16 && p->qk_nope_head_dim == 128 &&
+         !(p->flags & ~taken) && p->q_dtype == SM90_TYPE &&
+         p->weight_dtype == SM90_TYPE && p->qk_nope_head_dim == 128 &&
          p->qk_rope_head_dim == 64 && p->v_head_dim == 128 &&
          p->kv_lora_rank % 64 == 0 && p->logits_soft_cap == 0 &&
          mla_tensor_map_encoder() != NULL;
@@ -35,12 +35,13 @@ static inline int mla_sm90_prefills(const mla_handle *h, const mla_problem *p) {
    lie: where that is asked for, these kernels take all of them. */
 static inline void mla_sm90_prefill_describe(const mla_problem *p,
                                              mla_answer *answer) {
-  snprintf(answer->kernel, sizeof answer->kernel, "prefill_bf16_sm90");
+  snprintf(answer->kernel, sizeof answer->kernel,
+           "prefill_" MLA_SM90_TEXT "_sm90");
   answer->determinism = p->flags & MLA_BATCH_INVARIANT
                             ? MLA_DETERMINISM_BATCH_INVARIANT
                             : MLA_DETERMINISM_RUN_TO_RUN;
   answer->workspace_alignment = 256;
-  answer->numerics.u_p = answer->numerics.u_mid = 0x1p-8;
+  answer->numerics.u_p = answer->numerics.u_mid = SM90_U;
   answer->numerics.flushes_subnormals = 1; /* of P, by ex2.approx.ftz */
 }
 
@@ -151,22 +152,22 @@ static inline mla_status mla_sm90_prefill_attend(const mla_gpu_call *c,
                                                  const mla_tensor *q,
                                                  const mla_tensor *up,
                                                  const mla_tensor *rope) {
+  const auto kernel = MLA_SM90_NAME(mla_prefill)<Parts>;
+  static const char name[] = "prefill_" MLA_SM90_TEXT "_sm90";
   CUtensorMap q_map, up_map, rope_map;
   mla_status st = mla_sm90_map_heads(q, &q_map, c->err);
   if (st == MLA_OK) st = mla_sm90_map_heads(up, &up_map, c->err);
   if (st == MLA_OK) st = mla_sm90_map_rows(rope, 128, &rope_map, c->err);
   if (st == MLA_OK)
-    st = mla_gpu_shared(c, (const void *)mla_prefill_bf16_sm90<Parts>,
-                        PREFILL_BYTES, "prefill_bf16_sm90");
+    st = mla_gpu_shared(c, (const void *)kernel, PREFILL_BYTES, name);
   if (st != MLA_OK) return st;
   cudaLaunchAttribute early;
   const cudaLaunchConfig_t config =
       mla_sm90_early(c, dim3((unsigned)c->plan->handle->units), PREFILL_THREADS,
                      PREFILL_BYTES, &early);
-  return mla_gpu_check(c->err,
-                       cudaLaunchKernelEx(&config, mla_prefill_bf16_sm90<Parts>,
-                                          q_map, up_map, rope_map, a),
-                       "prefill_bf16_sm90");
+  return mla_gpu_check(
+      c->err, cudaLaunchKernelEx(&config, kernel, q_map, up_map, rope_map, a),
+      name);
 }
 
 #endif

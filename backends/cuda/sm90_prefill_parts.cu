@@ -52,7 +52,7 @@ typedef struct parts_step {
 
 static mla_tensor dense(void *data, int64_t rows, int64_t heads) {
   const int64_t shape[3] = {rows, heads, MLA_SM90_UP};
-  return mla_tensor_dense(data, MLA_BF16, 3, shape);
+  return mla_tensor_dense(data, SM90_TYPE, 3, shape);
 }
 
 /* Latents up-projected, then attended by the section's heads. */
@@ -61,10 +61,10 @@ static mla_status project(const mla_gpu_call *c, const parts_step &s,
                           const int *live) {
   const int64_t rows = latents->shape[0], heads = s.attend.plan.heads;
   const int64_t flat[2] = {rows, heads * MLA_SM90_UP};
-  const mla_tensor to = mla_tensor_dense(s.up, MLA_BF16, 2, flat);
+  const mla_tensor to = mla_tensor_dense(s.up, SM90_TYPE, 2, flat);
   const mla_tensor up = dense(s.up, rows, heads);
-  mla_status st =
-      mla_sm90_product(c, latents, &s.w, &to, s.attend.counter, live);
+  mla_status st = MLA_SM90_NAME(mla_launch_product)(c, latents, &s.w, &to,
+                                                    s.attend.counter, live);
   if (st != MLA_OK) return st;
   return mla_sm90_prefill_attend<1>(c, s.attend, &s.q, &up, rope);
 }
@@ -79,13 +79,13 @@ static mla_status chunk(const mla_gpu_call *c, const parts_step &s) {
       plan.requests, plan.chunk,    plan.first};
   prefill_live<<<(count + 255) / 256, 256, 0, c->stream>>>(plan, s.live, count);
   const int waves = MLA_PREFILL_THREADS / 32;
-  mla_prefill_gather<MLA_BF16, PREFILL_TILE>
+  mla_prefill_gather<SM90_TYPE, PREFILL_TILE>
       <<<(unsigned)((slots + waves - 1) / waves), MLA_PREFILL_THREADS, 0,
          c->stream>>>(s.gather, part, s.latents);
   mla_status st = mla_gpu_launched(c, "prefill_gather");
   if (st != MLA_OK) return st;
   const int64_t shape[2] = {slots, s.width};
-  mla_tensor latents = mla_tensor_dense(s.latents, MLA_BF16, 2, shape);
+  mla_tensor latents = mla_tensor_dense(s.latents, SM90_TYPE, 2, shape);
   mla_tensor rope = latents;
   latents.shape[1] = c->p->kv_lora_rank;
   rope.data = s.latents + c->p->kv_lora_rank;
@@ -160,5 +160,5 @@ static mla_status run(const mla_gpu_call *c) {
   return st;
 }
 
-const mla_gpu_fast mla_cuda_prefill_parts_sm90 = {
+const mla_gpu_fast MLA_SM90_NAME(mla_cuda_prefill_parts) = {
     serves, workspace, mla_sm90_prefill_describe, mla_sm90_prefill_takes, run};

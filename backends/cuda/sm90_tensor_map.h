@@ -1,5 +1,5 @@
 /*
- * sm90_tensor_map.h - descriptions of bf16 tensors for the copy engine.
+ * sm90_tensor_map.h - descriptions of bf16 or f16 tensors for the copy engine.
  *
  * The driver's encoder is looked up at run time: nothing links to libcuda.
  */
@@ -9,6 +9,7 @@
 #include <cuda.h>
 
 #include "gpu_host.h"
+#include "sm90_type.h"
 
 typedef CUresult (*mla_encode_fn)(CUtensorMap *, CUtensorMapDataType,
                                   cuuint32_t, void *, const cuuint64_t *,
@@ -35,15 +36,18 @@ static mla_status mla_tensor_map(CUtensorMap *map, const void *data, int rank,
                                  const uint64_t *size, const uint64_t *stride,
                                  const uint32_t *box, mla_error *err) {
   const cuuint32_t ones[4] = {1, 1, 1, 1};
+  const CUtensorMapDataType type = (int)SM90_TYPE == MLA_F16
+                                       ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+                                       : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
   mla_encode_fn encode = mla_tensor_map_encoder();
   if (!encode)
     return mla_fail(err, MLA_DEVICE_ERROR, "driver",
                     "the driver has no cuTensorMapEncodeTiled");
   CUresult r = encode(
-      map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, (cuuint32_t)rank, (void *)data,
-      (const cuuint64_t *)size, (const cuuint64_t *)stride, box, ones,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+      map, type, (cuuint32_t)rank, (void *)data, (const cuuint64_t *)size,
+      (const cuuint64_t *)stride, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
+      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (r != CUDA_SUCCESS)
     return mla_fail(err, MLA_DEVICE_ERROR, "tensor_map",
                     "cuTensorMapEncodeTiled failed with %d", (int)r);

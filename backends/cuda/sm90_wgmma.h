@@ -11,6 +11,8 @@
 
 #include <stdint.h>
 
+#include "sm90_type.h"
+
 #define MLA_PTX static __device__ __forceinline__
 
 MLA_PTX void wgmma_fence() {
@@ -84,7 +86,9 @@ MLA_PTX uint64_t wgmma_columns(uint32_t address, uint32_t next) {
 #define WGMMA_TO128(d, i) WGMMA_TO64(d, i), WGMMA_TO64(d, (i) + 64)
 /* The predicate: does it add to d? */
 #define WGMMA_IF(operand) "{\n.reg .pred p;\nsetp.ne.b32 p, " operand ", 0;\n"
-#define WGMMA_OP(shape) "wgmma.mma_async.sync.aligned." shape ".f32.bf16.bf16 {"
+#define WGMMA_OP(shape)                                       \
+  "wgmma.mma_async.sync.aligned." shape ".f32." MLA_SM90_TEXT \
+  "." MLA_SM90_TEXT " {"
 
 /* d (+)= A[64,16] B[64,16]^T, both rows along k. */
 MLA_PTX void wgmma_m64n64k16_ss(float (&d)[32], uint64_t a, uint64_t b,

@@ -17,8 +17,13 @@ rm -f "$out/libcommon.a"
 ar rc "$out/libcommon.a" "$out"/common/*.o
 compile="nvcc -O3 -std=c++17 -gencode arch=compute_90a,code=sm_90a $flags \
   -I$root/backends/cuda -cudart static"
-for f in cuda_backend sm90_decode sm90_listed sm90_pages sm90_merge sm90_prefill sm90_prefill_parts sm90_product; do
+for f in cuda_backend sm90_merge; do
   $compile -c "$root/backends/cuda/$f.cu" -o "$out/$f.cu.o"
+done
+for f in decode listed pages prefill prefill_parts product; do
+  source=$root/backends/cuda/sm90_$f.cu
+  $compile -c "$source" -o "$out/sm90_$f.cu.o"
+  $compile -DMLA_SM90_F16 -c "$source" -o "$out/sm90_${f}_f16.cu.o"
 done
 for probe in decode_probe prefill_probe codes_probe ceiling_probe \
   start_probe; do

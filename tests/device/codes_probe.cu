@@ -4,7 +4,7 @@
  *
  *   codes_probe [FORMAT KEYS H B]...   KEYS: of a request, all of them; or
  * L2048: as many listed of 32768; or P8192: 2048 listed of one request's 8192,
- * B of its tokens
+ * B of its tokens; or 131072+100: 100, but of the first request 131072
  *   codes_probe pages FORMAT KEYS B    a table: sizes of pages by heads
  *
  * Microseconds by graph replay; pages and lists change from call to call.
@@ -13,11 +13,13 @@
 
 struct shape {
   int format, heads, batch, keys, listed, page, shared;
+  int others; /* keys of all requests but the first; 0: as many */
 };
 
 static int entry_bytes(int format) {
   switch (format) {
-    case MLA_CACHE_BF16: return 1152;
+    case MLA_CACHE_BF16:
+    case MLA_CACHE_F16: return 1152;
     case MLA_CACHE_FP8_DS_MLA: return 656;
     case MLA_CACHE_FP8_E4M3: return 576;
     default: return 592;
@@ -34,7 +36,7 @@ __global__ void fill_entries(unsigned char *cache, size_t entries, int format,
       uint32_t v = (uint32_t)z;
       const int scales =
           format == MLA_CACHE_FP8_DS_MLA ? j >= 128 && j < 132 : j >= 144;
-      const int plain = format == MLA_CACHE_BF16 ||
+      const int plain = format == MLA_CACHE_BF16 || format == MLA_CACHE_F16 ||
                         (format == MLA_CACHE_FP8_DS_MLA && j >= 132);
       if (plain)
         v = (v & 0x807f807fu) | 0x3f003f00u;
@@ -46,12 +48,17 @@ __global__ void fill_entries(unsigned char *cache, size_t entries, int format,
     }
 }
 
+/* Of q and the output. */
+static int type_of(const shape &s) {
+  return s.format == MLA_CACHE_F16 ? MLA_F16 : MLA_BF16;
+}
+
 static mla_problem problem_of(const shape &s) {
   mla_problem pr = {};
   pr.size = sizeof pr;
   pr.op = MLA_OP_DECODE;
   pr.flags = MLA_RETURN_LSE | (s.listed ? MLA_SPARSE : MLA_CAUSAL);
-  pr.q_dtype = pr.out_dtype = pr.weight_dtype = MLA_BF16;
+  pr.q_dtype = pr.out_dtype = pr.weight_dtype = type_of(s);
   pr.cache_format = s.format;
   pr.num_heads = s.heads;
   pr.kv_lora_rank = 512;
@@ -69,7 +76,8 @@ static double bench(const shape &s, double *lse_mean, char (&kernel)[64]) {
   const int width = (s.keys + s.page - 1) / s.page;
   const size_t span = (size_t)width * s.page;
   const int at_once = s.listed ? s.listed : s.keys;
-  const double moved = (double)s.batch * at_once * bytes;
+  const double others = s.others ? s.others : at_once;
+  const double moved = (at_once + (s.batch - 1) * others) * bytes;
   const int sets = std::min(32, (int)(4e8 / moved) + 2);
   /* Lists of every set are drawn anew of one cache; pages are of their own. */
   size_t entries = s.shared ? span : s.batch * span * (s.listed ? 1 : sets);
@@ -78,6 +86,7 @@ static double bench(const shape &s, double *lse_mean, char (&kernel)[64]) {
   const int blocks = (int)(entries / s.page);
   std::mt19937 rng(5);
   std::vector<int> ids(blocks), lens(s.batch, s.keys), start(s.batch + 1);
+  for (int b = 1; b < s.batch && s.others; b++) lens[b] = s.others;
   for (int i = 0; i < blocks; i++) ids[i] = i;
   std::shuffle(ids.begin(), ids.end(), rng);
   for (int b = 0; b <= s.batch; b++) start[b] = b;
@@ -113,17 +122,18 @@ static double bench(const shape &s, double *lse_mean, char (&kernel)[64]) {
   session x;
   begin(x, problem_of(s), l);
   const int dtype = s.format == MLA_CACHE_BF16       ? MLA_BF16
+                    : s.format == MLA_CACHE_F16      ? MLA_F16
                     : s.format == MLA_CACHE_FP8_E4M3 ? MLA_FP8_E4M3
                                                      : MLA_U8;
-  const int width_of = dtype == MLA_BF16 ? 576 : bytes;
+  const int width_of = bytes == 1152 ? 576 : bytes;
   const double us = time_graph(sets, [&](int set, cudaStream_t st) {
     mla_error err = {};
     err.size = sizeof err;
     mla_tensor t[MLA_T_COUNT] = {};
-    t[MLA_T_Q] = dense(q, MLA_BF16, {s.batch, s.heads, 576});
+    t[MLA_T_Q] = dense(q, type_of(s), {s.batch, s.heads, 576});
     t[MLA_T_CACHE] = dense(cache, dtype, {blocks, s.page, width_of});
     t[MLA_T_QUERY_START_LOC] = dense(d_start, MLA_I32, {s.batch + 1});
-    t[MLA_T_OUT] = dense(out, MLA_BF16, {s.batch, s.heads, 512});
+    t[MLA_T_OUT] = dense(out, type_of(s), {s.batch, s.heads, 512});
     t[MLA_T_LSE] = dense(lse, MLA_F32, {s.batch, s.heads});
     if (s.listed) {
       t[MLA_T_INDICES] = dense(d_lists + (size_t)set * s.batch * s.listed,
@@ -158,9 +168,11 @@ static void say(const char *name, const shape &s) {
   char kernel[64];
   const double us = bench(s, &lse, kernel);
   const int at_once = s.listed ? s.listed : s.keys;
+  const double others = s.others ? s.others : at_once;
   printf("%-11s %s%-5d h%-3d b%-3d %8.1f us %6.1f TFLOP/s  %s  lse %.4f\n",
          name, s.listed ? "L" : "s", at_once, s.heads, s.batch, us,
-         2.0 * s.heads * s.batch * at_once * 1088 / us * 1e-6, kernel, lse);
+         2.0 * s.heads * (at_once + (s.batch - 1) * others) * 1088 / us * 1e-6,
+         kernel, lse);
   fflush(stdout);
 }
 
@@ -177,19 +189,19 @@ static void say_pages(const char *name, int format, int keys, int batch) {
     printf("%-4d", page);
     for (int h : heads)
       printf("%8.1f",
-             bench({format, h, batch, keys, 0, page, 0}, &lse, kernel));
+             bench({format, h, batch, keys, 0, page, 0, 0}, &lse, kernel));
     printf("  %s\n", kernel);
     fflush(stdout);
   }
 }
 
 static int format_of(const char *name) {
-  const char *names[] = {"bf16", "fp8_ds_mla", "fp8_e4m3", "fp8_token",
-                         "int8_token"};
-  const int formats[] = {MLA_CACHE_BF16, MLA_CACHE_FP8_DS_MLA,
-                         MLA_CACHE_FP8_E4M3, MLA_CACHE_FP8_TOKEN,
-                         MLA_CACHE_INT8_TOKEN};
-  for (int i = 0; i < 5; i++)
+  const char *names[] = {"bf16",      "fp8_ds_mla", "fp8_e4m3",
+                         "fp8_token", "int8_token", "f16"};
+  const int formats[] = {MLA_CACHE_BF16,       MLA_CACHE_FP8_DS_MLA,
+                         MLA_CACHE_FP8_E4M3,   MLA_CACHE_FP8_TOKEN,
+                         MLA_CACHE_INT8_TOKEN, MLA_CACHE_F16};
+  for (int i = 0; i < 6; i++)
     if (!strcmp(name, names[i])) return formats[i];
   printf("no such format: %s\n", name);
   exit(2);
@@ -204,8 +216,9 @@ int main(int argc, char **argv) {
     const char *of = argv[i + 1];
     const int shared = *of == 'P', keys = atoi(of + (*of > '9'));
     const int listed = shared ? 2048 : *of == 'L' ? keys : 0;
+    const int others = strchr(of, '+') ? atoi(strchr(of, '+') + 1) : 0;
     say(argv[i], {format_of(argv[i]), atoi(argv[i + 2]), atoi(argv[i + 3]),
-                  *of == 'L' ? 32768 : keys, listed, 64, shared});
+                  *of == 'L' ? 32768 : keys, listed, 64, shared, others});
   }
   return 0;
 }
