@@ -30,6 +30,60 @@ void mla_cpu_parallel(int threads, int64_t count, mla_cpu_task_fn *task,
   for (int64_t i = 0; i < count; i++) task(state, i, 0);
 }
 
+#ifdef _OPENMP
+/* The next task of a group. */
+static int64_t take(mla_cpu_progress *p) {
+  int64_t i;
+#pragma omp atomic capture
+  i = p->taken++;
+  return i;
+}
+
+/* Waits for whoever is at the group's tasks before `end`. */
+static void wait_for(const mla_cpu_progress *p, int64_t end) {
+  int64_t done;
+  do {
+#pragma omp atomic read seq_cst
+    done = p->done;
+  } while (done < end);
+}
+
+static void finish(mla_cpu_progress *p) {
+#pragma omp atomic update seq_cst
+  p->done++;
+}
+#endif
+
+void mla_cpu_parallel_stages(int threads, int64_t groups, int stages,
+                             const int64_t *ends, mla_cpu_progress *progress,
+                             mla_cpu_task_fn *task, void *state) {
+  int64_t all = ends[stages - 1];
+#ifdef _OPENMP
+  if (threads > 1) {
+    for (int64_t g = 0; g < groups; g++)
+      progress[g].taken = progress[g].done = 0;
+#pragma omp parallel num_threads(threads)
+    {
+      int64_t home = groups * omp_get_thread_num() / omp_get_num_threads();
+      for (int64_t k = 0; k < groups; k++) {
+        int64_t g = (home + k) % groups;
+        int s = 0;
+        for (int64_t i = take(&progress[g]); i < all; i = take(&progress[g])) {
+          while (i >= ends[s]) wait_for(&progress[g], ends[s++]);
+          task(state, g * all + i, omp_get_thread_num());
+          finish(&progress[g]);
+        }
+      }
+    }
+    return;
+  }
+#else
+  (void)threads;
+  (void)progress;
+#endif
+  for (int64_t i = 0; i < groups * all; i++) task(state, i, 0);
+}
+
 int mla_cpu_default_threads(void) {
 #ifdef _OPENMP
   int threads = omp_get_max_threads();

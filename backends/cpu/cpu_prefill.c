@@ -212,16 +212,11 @@ static int64_t gather_tasks(const mla_cpu_prefill *f) {
   return mla_cpu_ceil(f->tokens, MLA_CPU_BLOCK);
 }
 
-/* By tiles, the rest of the tasks pack weights. */
 static void gather_task(void *state, int64_t index, int thread) {
   const mla_cpu_prefill *f = state;
   int64_t at = index * MLA_CPU_BLOCK;
   int64_t end = mla_cpu_min(at + MLA_CPU_BLOCK, f->tokens);
   (void)thread;
-  if (index >= gather_tasks(f)) {
-    mla_cpu_prefill_tiles_pack(f, index - gather_tasks(f));
-    return;
-  }
   for (; at < end; at++)
     if (f->by_tiles)
       gather_tile_row(f, chunk_of_row(f, at), at);
@@ -325,11 +320,12 @@ static void run_waves(mla_cpu_prefill *f) {
   for (;;) {
     fill_wave(f, &b, &key);
     if (f->chunks == 0) return;
-    int64_t packs = f->by_tiles ? mla_cpu_prefill_tiles_packs(f) : 0;
-    mla_cpu_parallel(f->c->threads, gather_tasks(f) + packs, gather_task, f);
-    if (f->by_tiles)
-      mla_cpu_prefill_tiles_project(f);
-    else if (f->tokens > 0)
+    mla_cpu_parallel(f->c->threads, gather_tasks(f), gather_task, f);
+    if (f->by_tiles) {
+      mla_cpu_prefill_tiles_run(f);
+      continue;
+    }
+    if (f->tokens > 0)
       mla_cpu_parallel(f->c->threads, f->group * project_tasks(p), project_task,
                        f);
     mla_cpu_parallel(f->c->threads, f->group * f->tasks, mla_cpu_prefill_attend,

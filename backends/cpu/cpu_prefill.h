@@ -8,6 +8,7 @@
 
 #include "cpu_attend.h"
 #include "cpu_entry.h"
+#include "cpu_parallel.h"
 #include "cpu_tiles.h"
 
 #define MLA_CPU_PREFILL_PANELS 8 /* of a tile: 128 query tokens of one head */
@@ -41,6 +42,7 @@ typedef struct mla_cpu_prefill {
   float *state; /* [heads][panels of a request] parts */
   int64_t state_panels;
   int by_tiles;
+  mla_cpu_progress *progress; /* [heads] */
   mla_cpu_chunk *wave;
   int64_t chunks, tokens, tasks; /* of the wave; tasks of one head */
   int64_t first_head, group;     /* the current heads */
@@ -81,12 +83,8 @@ void mla_cpu_prefill_tiles_take(mla_cpu_arena *arena, mla_cpu_prefill *f);
 void mla_cpu_prefill_tiles_gather(const mla_cpu_prefill *f, int64_t at,
                                   const uint16_t *latent, const uint16_t *rope);
 
-/* Packs the group's weights: a panel of a head, of so many. */
-int64_t mla_cpu_prefill_tiles_packs(const mla_cpu_prefill *f);
-void mla_cpu_prefill_tiles_pack(const mla_cpu_prefill *f, int64_t index);
-
-/* From latents to keys and values of every head of the group. */
-void mla_cpu_prefill_tiles_project(mla_cpu_prefill *f);
+/* From latents to attention, head by head of the group. */
+void mla_cpu_prefill_tiles_run(mla_cpu_prefill *f);
 
 /* A panel's queries from its rows. */
 void mla_cpu_prefill_tiles_queries(const mla_cpu_prefill *f, int panel,

@@ -133,12 +133,8 @@ static void settle_panel(const mla_cpu_prefill *f, const mla_cpu_chunk *k,
 void mla_cpu_prefill_attend(void *state, int64_t index, int thread) {
   const mla_cpu_prefill *f = state;
   /* The last tiles first, since they see the most, and head after head, so that
-     its keys stay in cache. By tiles keys take a third of the room: the last
-     tiles of all heads first, so that the shortest tasks are left to the end.
-   */
-  int64_t head = f->by_tiles ? index % f->group : index / f->tasks;
-  int64_t turn = f->by_tiles ? index / f->group : index % f->tasks;
-  int64_t task = f->tasks - 1 - turn;
+     its keys stay in cache. */
+  int64_t head = index / f->tasks, task = f->tasks - 1 - index % f->tasks;
   const mla_cpu_chunk *k = chunk_of_task(f, task);
   int64_t tile = task - k->task, v_dim = f->c->problem.v_head_dim;
   int64_t floats = mla_cpu_part_floats(v_dim);

@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "cpu_parallel.h"
 #include "cpu_prefill.h"
 #include "tensor.h"
 
@@ -47,6 +46,7 @@ void mla_cpu_prefill_tiles_take(mla_cpu_arena *arena, mla_cpu_prefill *f) {
   f->key16 = mla_cpu_take(arena, heads * rows, (uint64_t)f->ld16_key * number);
   f->value16 =
       mla_cpu_take(arena, heads * rows, (uint64_t)p->v_head_dim * number);
+  f->progress = mla_cpu_take(arena, heads, sizeof *f->progress);
 }
 
 void mla_cpu_prefill_tiles_gather(const mla_cpu_prefill *f, int64_t at,
@@ -76,12 +76,7 @@ static int64_t row_of(const mla_cpu_prefill *f, int64_t panel, int64_t x) {
   return row - half * LANES + x / 4 * 8 + half * 4 + x % 4;
 }
 
-int64_t mla_cpu_prefill_tiles_packs(const mla_cpu_prefill *f) {
-  return f->group * panels_of(f);
-}
-
-void mla_cpu_prefill_tiles_pack(const mla_cpu_prefill *f, int64_t index) {
-  int64_t head = index / panels_of(f), panel = index % panels_of(f);
+static void pack_panel(const mla_cpu_prefill *f, int64_t head, int64_t panel) {
   const uint16_t *rows[LANES];
   for (int64_t x = 0; x < LANES; x++) {
     int64_t row = (f->first_head + head) * panels_of(f) * LANES;
@@ -130,11 +125,10 @@ static int64_t shares_of(const mla_cpu_prefill *f) {
 }
 
 /* A share of one head's keys and values of a block of tokens. */
-static void project_task(void *state, int64_t index, int thread) {
-  const mla_cpu_prefill *f = state;
+static void project_share(const mla_cpu_prefill *f, int64_t head, int64_t index,
+                          int thread) {
   int64_t p = index % shares_of(f) * MLA_CPU_PREFILL_PANELS;
-  index /= shares_of(f);
-  int64_t head = index / blocks_of(f), at = index % blocks_of(f) * BLOCK;
+  int64_t at = index / shares_of(f) * BLOCK;
   int now = (int)mla_cpu_min(MLA_CPU_PREFILL_PANELS, panels_of(f) - p);
   int64_t n = mla_cpu_min(BLOCK, mla_cpu_round_up(f->tokens - at, DEPTH));
   mla_cpu_prefill_scratch s = mla_cpu_prefill_scratch_of(f, thread);
@@ -152,11 +146,6 @@ static void project_task(void *state, int64_t index, int thread) {
   f->c->table.tile_end();
   for (int i = 0; i < now; i++)
     place_panel(f, head, at, n, p + i, s.tiles.scores + i * BLOCK * LANES);
-}
-
-void mla_cpu_prefill_tiles_project(mla_cpu_prefill *f) {
-  mla_cpu_parallel(f->c->threads, f->group * blocks_of(f) * shares_of(f),
-                   project_task, f);
 }
 
 /* ----------------------------------------------------------------- attend */
@@ -190,4 +179,34 @@ void mla_cpu_prefill_tiles_attend(const mla_cpu_prefill *f,
     b.first += b.n;
     b.fresh = 0;
   } while (b.n > 0 && b.first < end);
+}
+
+/* -------------------------------------------------------------------- run */
+
+/* Where the tasks of a head end that pack its weights, up-project, attend. */
+static void stages_of(const mla_cpu_prefill *f, int64_t ends[3]) {
+  ends[0] = f->tokens > 0 ? panels_of(f) : 0;
+  ends[1] = ends[0] + blocks_of(f) * shares_of(f);
+  ends[2] = ends[1] + f->tasks;
+}
+
+static void head_task(void *state, int64_t index, int thread) {
+  mla_cpu_prefill *f = state;
+  int64_t ends[3];
+  stages_of(f, ends);
+  int64_t head = index / ends[2], i = index % ends[2];
+  if (i < ends[0])
+    pack_panel(f, head, i);
+  else if (i < ends[1])
+    project_share(f, head, i - ends[0], thread);
+  else
+    mla_cpu_prefill_attend(f, head * f->tasks + i - ends[1], thread);
+}
+
+void mla_cpu_prefill_tiles_run(mla_cpu_prefill *f) {
+  int64_t ends[3];
+  stages_of(f, ends);
+  if (ends[2] > 0)
+    mla_cpu_parallel_stages(f->c->threads, f->group, 3, ends, f->progress,
+                            head_task, f);
 }

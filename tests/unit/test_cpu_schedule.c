@@ -1,12 +1,14 @@
 /*
  * Decode's schedule: every split of every unit once, and no thread left with
  * much more than its share, whatever the lengths, as long as threads take the
- * next piece of work when they are done with one.
+ * next piece of work when they are done with one. And tasks in stages.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check_main.h"
+#include "cpu_parallel.h"
 #include "cpu_schedule.h"
 
 enum { MOST = 64, LONGEST = 5000 };
@@ -91,10 +93,48 @@ START_TEST(nobody_straggles) {
 }
 END_TEST
 
+/* ----------------------------------------------------------------- stages */
+
+enum { GROUPS = 5, STAGES = 3, TASKS = 9 };
+static const int64_t stage_ends[STAGES] = {4, 4, TASKS};
+
+typedef struct stages {
+  atomic_int times[GROUPS][TASKS], early;
+} stages;
+
+static void stage_task(void *state, int64_t index, int thread) {
+  stages *s = state;
+  int64_t group = index / TASKS, task = index % TASKS;
+  volatile int work = 0;
+  (void)thread;
+  for (int i = 0; i < 20000; i++) work++;
+  for (int64_t i = 0; task >= stage_ends[0] && i < stage_ends[0]; i++)
+    s->early += !s->times[group][i];
+  s->times[group][task]++;
+}
+
+/* Each task once, and none before its group's stage before it is done. */
+START_TEST(stages_are_in_order) {
+  for (int turn = 0; turn < 20; turn++) {
+    mla_cpu_progress progress[GROUPS];
+    stages s;
+    for (int i = 0; i < GROUPS * TASKS; i++) s.times[i / TASKS][i % TASKS] = 0;
+    s.early = 0;
+    memset(progress, -1, sizeof progress);
+    mla_cpu_parallel_stages(_i + 1, GROUPS, STAGES, stage_ends, progress,
+                            stage_task, &s);
+    ck_assert_int_eq(s.early, 0);
+    for (int i = 0; i < GROUPS * TASKS; i++)
+      ck_assert_int_eq(s.times[i / TASKS][i % TASKS], 1);
+  }
+}
+END_TEST
+
 int main(void) {
   Suite *s = suite_create("cpu schedule");
   TCase *t = tcase_create("ragged");
   tcase_add_loop_test(t, nobody_straggles, 0, 4);
+  tcase_add_loop_test(t, stages_are_in_order, 0, 7);
   suite_add_tcase(s, t);
   return check_main(s);
 }
