@@ -10,7 +10,7 @@
 enum {
   most_rows = 8,          /* half the lanes; above, lanes are cheaper */
   most_beside_a_unit = 2, /* where a matrix unit would serve instead */
-  group_rows = 4          /* that one kernel call takes */
+  group_rows = 8          /* that one kernel call takes */
 };
 
 int mla_cpu_decode_by_rows(const mla_cpu_context *c) {
@@ -34,19 +34,29 @@ void mla_cpu_rows_take(mla_cpu_arena *arena, mla_cpu_rows *r, int panels,
 
 /* Where column i of `width` stands. */
 static int64_t place(int type, int64_t i, int64_t width) {
+  int64_t of = i < width / 32 * 32 ? 32 : 16; /* even ones, then odd ones */
   if (type != MLA_CPU_BF16 || i >= width / 16 * 16) return i;
-  return i / 16 * 16 + i % 16 / 2 + i % 2 * 8;
+  return i / of * of + i % of / 2 + i % 2 * (of / 2);
+}
+
+/* So many pairs, as place() says. */
+static void spread(float *q, const float *line, int pairs, float scale) {
+  for (int k = 0; k < pairs; k++) {
+    q[k] = scale * line[2 * k];
+    q[pairs + k] = scale * line[2 * k + 1];
+  }
 }
 
 void mla_cpu_rows_query(mla_cpu_rows *r, int64_t i, const float *line,
                         int64_t width, float scale) {
   float *q = r->q + i * r->ld;
   int64_t c = 0;
-  for (; r->k_type == MLA_CPU_BF16 && c + 16 <= width; c += 16)
-    for (int k = 0; k < 8; k++) { /* as place() says, eight at a time */
-      q[c + k] = scale * line[c + 2 * k];
-      q[c + 8 + k] = scale * line[c + 2 * k + 1];
-    }
+  for (; r->k_type == MLA_CPU_BF16 && c + 32 <= width; c += 32)
+    spread(q + c, line + c, 16, scale);
+  if (r->k_type == MLA_CPU_BF16 && c + 16 <= width) {
+    spread(q + c, line + c, 8, scale);
+    c += 16;
+  }
   for (; c < width; c++) q[c] = scale * line[c];
 }
 
@@ -57,7 +67,7 @@ typedef struct group {
   int rows;
   int32_t visible[group_rows];
   float beta[group_rows];
-  const float *q[group_rows], *weights[group_rows];
+  const float *q[group_rows];
   float *scores[group_rows], *acc[group_rows], *m[group_rows], *l[group_rows];
 } group;
 
@@ -65,7 +75,7 @@ static group group_at(const mla_cpu_tile *tile, const mla_cpu_rows *r, int at,
                       const mla_cpu_rows_block *b) {
   group g;
   int left = r->rows - at;
-  g.rows = left >= 4 ? 4 : left >= 2 ? 2 : 1;
+  g.rows = left >= 8 ? 8 : left >= 4 ? 4 : left >= 2 ? 2 : 1;
   for (int i = 0; i < g.rows; i++) {
     int row = at + i;
     mla_cpu_part part = mla_cpu_part_at(
@@ -74,7 +84,7 @@ static group group_at(const mla_cpu_tile *tile, const mla_cpu_rows *r, int at,
     int64_t sees = tile->limit[row] - b->first;
     g.visible[i] = (int32_t)mla_cpu_min(mla_cpu_max(sees, 0), b->n);
     g.q[i] = r->q + row * r->ld;
-    g.weights[i] = g.scores[i] = r->scores + i * BLOCK;
+    g.scores[i] = r->scores + i * BLOCK;
     g.acc[i] = part.acc + row % LANES * tile->v_dim;
     g.m[i] = part.m + row % LANES;
     g.l[i] = part.l + row % LANES;
@@ -103,14 +113,14 @@ static void add_values(const mla_cpu_table *table, const mla_cpu_tile *tile,
     least = g->visible[i] < least ? g->visible[i] : least;
   }
   if (least == most) {
-    table->mix[r->v_type](tile->v_dim, most, b->v, g->rows, g->weights, g->beta,
+    table->mix[r->v_type](tile->v_dim, most, b->v, g->rows, r->scores, g->beta,
                           g->acc, next);
     return;
   }
   /* No row may meet values that it does not see: they may be infinite. */
   for (int i = 0; i < g->rows; i++)
     if (g->visible[i] > 0)
-      table->mix[r->v_type](tile->v_dim, g->visible[i], b->v, 1, g->weights + i,
+      table->mix[r->v_type](tile->v_dim, g->visible[i], b->v, 1, g->scores[i],
                             g->beta + i, g->acc + i, NULL);
 }
 

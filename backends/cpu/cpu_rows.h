@@ -17,7 +17,7 @@ typedef struct mla_cpu_rows {
   int k_type, v_type; /* mla_cpu_type */
   int64_t ld;         /* of q */
   float *q;           /* [rows][ld], times the softmax scale */
-  float *scores;      /* [4][BLOCK] */
+  float *scores;      /* [8][BLOCK]; then weights */
 } mla_cpu_rows;
 
 void mla_cpu_rows_take(mla_cpu_arena *arena, mla_cpu_rows *rows, int panels,

@@ -376,7 +376,7 @@ END_TEST
 
 /* -------------------------------------------------------------- few rows */
 
-enum { few_k = 150, few_n = 31, few_rows = 4 };
+enum { few_k = 150, few_n = 31, few_rows = 8 };
 
 /* Keys of a type, queries and weights; what kernels make of them. */
 typedef struct few {
@@ -385,7 +385,7 @@ typedef struct few {
   uint16_t code[few_n][few_k];
   const void *key[few_n];
   _Alignas(32) float q[few_rows][160];
-  float weight[few_rows][few_n], beta[few_rows];
+  float weight[few_rows][MLA_CPU_BLOCK], beta[few_rows];
   float scores[few_rows][64], acc[few_rows][160];
 } few;
 
@@ -396,7 +396,7 @@ static few *few_of(const mla_cpu_table *t, int type) {
   x->type = type;
   fill(x->wide[0], few_n * few_k, "keys");
   fill(x->q[0], few_rows * 160, "queries");
-  fill(x->weight[0], few_rows * few_n, "weights");
+  fill(x->weight[0], few_rows * MLA_CPU_BLOCK, "weights");
   fill(x->beta, few_rows, "beta");
   for (int j = 0; j < few_n; j++) {
     x->key[j] = x->wide[j];
@@ -405,11 +405,12 @@ static few *few_of(const mla_cpu_table *t, int type) {
     t->store[type](x->code[j], x->wide[j], few_k);
     t->load[type](x->wide[j], x->code[j], few_k);
     if (type != MLA_CPU_BF16) continue;
-    float even_first[16];
-    for (int c = 0; c + 16 <= few_k; c += 16) {
-      for (int i = 0; i < 16; i++)
-        even_first[i] = x->wide[j][c + i % 8 * 2 + i / 8];
-      memcpy(x->wide[j] + c, even_first, sizeof even_first);
+    float even_first[32];
+    for (int c = 0, of = 32; c + 16 <= few_k; c += of) {
+      of = c + 32 <= few_k ? 32 : 16;
+      for (int i = 0; i < of; i++)
+        even_first[i] = x->wide[j][c + i % (of / 2) * 2 + i / (of / 2)];
+      memcpy(x->wide[j] + c, even_first, (size_t)of * sizeof(float));
     }
   }
   return x;
@@ -418,11 +419,10 @@ static few *few_of(const mla_cpu_table *t, int type) {
 /* Rows `at` and on, keys in shares; acc starts as the queries. */
 static void run_few(const mla_cpu_table *t, few *x, int at, int rows,
                     int keys) {
-  const float *q[few_rows], *w[few_rows];
+  const float *q[few_rows];
   float *s[few_rows], *acc[few_rows];
   for (int i = 0; i < rows; i++) {
     q[i] = x->q[at + i];
-    w[i] = x->weight[at + i];
     acc[i] = x->acc[at + i];
     memcpy(acc[i], q[i], sizeof x->acc[0]);
   }
@@ -431,7 +431,7 @@ static void run_few(const mla_cpu_table *t, few *x, int at, int rows,
     t->dots[x->type](few_n - j < keys ? few_n - j : keys, few_k, x->key + j,
                      rows, q, s);
   }
-  t->mix[x->type](few_k, few_n, x->key, rows, w, x->beta + at, acc,
+  t->mix[x->type](few_k, few_n, x->key, rows, x->weight[at], x->beta + at, acc,
                   keys < few_n ? x->key : NULL);
 }
 
@@ -465,11 +465,11 @@ START_TEST(few_rows_are_alike) {
   for (int type = 0; t && type < MLA_CPU_TYPES; type++) {
     if (!t->dots[type]) continue;
     few *x = few_of(t, type), *y = few_of(t, type);
-    run_few(t, x, 0, 4, few_n);
+    run_few(t, x, 0, few_rows, few_n);
     for (int i = 0; i < few_rows; i++) check_few(x, i);
     static const int shares[] = {few_n, 12, 5};
     for (int s = 0; s < 3; s++)
-      for (int rows = 1; rows <= 4; rows *= 2) {
+      for (int rows = 1; rows <= few_rows; rows *= 2) {
         for (int at = 0; at < few_rows; at += rows)
           run_few(t, y, at, rows, shares[s]);
         REQUIRE(memcmp(x->scores, y->scores, sizeof x->scores) == 0,

@@ -25,6 +25,8 @@ static inline float one(const void *row, int64_t i) {
 }
 
 #define COLUMN(row, i) ((const char *)((const uint16_t *)(row) + (i)))
+#define APART 16
+#define NEXT 8
 #define DOTS mla_dots_bf16_avx2
 #define MIX mla_mix_bf16_avx2
 #include "rows_avx2.h"

@@ -1,13 +1,12 @@
 /*
  * Few rows against keys of bf16 with AVX-512: as mla_rows_bf16_avx2.c, 32
  * columns at a time. Sixteen sums are in registers, whatever the number of
- * rows: of one row with sixteen keys, of two with eight, of four with four.
+ * rows: of one row with sixteen keys, of eight with two.
  */
 #include <immintrin.h>
 
 #include "cpu_kernels.h"
 #include "half.h"
-#include "transpose_avx512.h"
 
 mla_cpu_dots_fn mla_dots_bf16_avx512;
 mla_cpu_mix_fn mla_mix_bf16_avx512;
@@ -23,7 +22,7 @@ typedef struct split {
   __m512 even, odd;
 } split;
 
-static inline split columns(const void *row, int64_t i, int whole) {
+INLINE split columns(const void *row, int64_t i, int whole) {
   const uint16_t *at = (const uint16_t *)row + i;
   __m512i x =
       whole ? _mm512_loadu_si512(at) : _mm512_maskz_loadu_epi16(0xFFFF, at);
@@ -33,22 +32,30 @@ static inline split columns(const void *row, int64_t i, int whole) {
   return s;
 }
 
-/* From the order of cpu_kernels.h, even and odd by sixteen; and back. */
-static inline split taken(const float *from, int whole) {
-  __m512 a = _mm512_loadu_ps(from);
-  __m512 b = _mm512_maskz_loadu_ps(whole ? 0xFFFF : 0, from + 16);
-  split s = {_mm512_shuffle_f32x4(a, b, 0x44),
-             _mm512_shuffle_f32x4(a, b, 0xEE)};
+/* As they stand in q and acc (cpu_kernels.h). */
+INLINE split taken(const float *from, int whole) {
+  split s;
+  if (whole) {
+    s.even = _mm512_loadu_ps(from);
+    s.odd = _mm512_loadu_ps(from + 16);
+  } else {
+    s.even = _mm512_maskz_loadu_ps(0xFF, from);
+    s.odd = _mm512_maskz_loadu_ps(0xFF, from + 8);
+  }
   return s;
 }
 
-static inline void add_up(split s, __m512 beta, int whole, float *to) {
-  __m512 a = _mm512_shuffle_f32x4(s.even, s.odd, 0x44);
-  __m512 b = _mm512_shuffle_f32x4(s.even, s.odd, 0xEE);
-  _mm512_storeu_ps(to, _mm512_fmadd_ps(beta, _mm512_loadu_ps(to), a));
-  if (whole)
-    _mm512_storeu_ps(to + 16,
-                     _mm512_fmadd_ps(beta, _mm512_loadu_ps(to + 16), b));
+INLINE void add_up(split s, __m512 beta, int whole, float *to) {
+  split old = taken(to, whole);
+  s.even = _mm512_fmadd_ps(beta, old.even, s.even);
+  s.odd = _mm512_fmadd_ps(beta, old.odd, s.odd);
+  if (whole) {
+    _mm512_storeu_ps(to, s.even);
+    _mm512_storeu_ps(to + 16, s.odd);
+  } else {
+    _mm512_mask_storeu_ps(to, 0xFF, s.even);
+    _mm512_mask_storeu_ps(to + 8, 0xFF, s.odd);
+  }
 }
 
 static inline float one(const void *row, int64_t i) {
@@ -60,16 +67,34 @@ static inline float one(const void *row, int64_t i) {
 INLINE void dots_step(int64_t c, int whole, const void *const *key,
                       const float *const *q, int rows, __m512 s[sums]) {
   int keys = sums / rows;
-  split x[4];
-  for (int i = 0; i < rows; i++) x[i] = taken(q[i] + c, whole);
-  for (int j = 0; j < keys; j++) {
-    split y = columns(key[j], c, whole);
-    for (int i = 0; i < rows; i++) {
+  split y[sums];
+  for (int j = 0; rows > 1 && j < keys; j++) y[j] = columns(key[j], c, whole);
+  for (int i = 0; i < rows; i++) {
+    split x = taken(q[i] + c, whole);
+    for (int j = 0; j < keys; j++) {
+      split k = rows > 1 ? y[j] : columns(key[j], c, whole);
       __m512 *to = &s[i * keys + j];
-      *to = _mm512_fmadd_ps(y.even, x[i].even, *to);
-      *to = _mm512_fmadd_ps(y.odd, x[i].odd, *to);
+      *to = _mm512_fmadd_ps(k.even, x.even, *to);
+      *to = _mm512_fmadd_ps(k.odd, x.odd, *to);
     }
   }
+}
+
+/* Word i: the sum of s[i], by halves: each step leaves half as many registers,
+   with the sums of both beside each other. */
+INLINE __m512 add_across(__m512 s[sums]) {
+  for (int i = 0; i < 8; i++) /* words in pairs: of s[2 i] and s[2 i + 1] */
+    s[i] = _mm512_add_ps(_mm512_unpacklo_ps(s[2 * i], s[2 * i + 1]),
+                         _mm512_unpackhi_ps(s[2 * i], s[2 * i + 1]));
+  for (int i = 0; i < 4; i++) /* a quarter: a word of each of four */
+    s[i] = _mm512_add_ps(_mm512_shuffle_ps(s[2 * i], s[2 * i + 1], 0x44),
+                         _mm512_shuffle_ps(s[2 * i], s[2 * i + 1], 0xEE));
+  for (int i = 0; i < 2; i++)
+    s[i] = _mm512_add_ps(_mm512_shuffle_f32x4(s[2 * i], s[2 * i + 1], 0x88),
+                         _mm512_shuffle_f32x4(s[2 * i], s[2 * i + 1], 0xDD));
+  s[0] = _mm512_add_ps(_mm512_shuffle_f32x4(s[0], s[1], 0x88),
+                       _mm512_shuffle_f32x4(s[0], s[1], 0xDD));
+  return s[0];
 }
 
 /* sum[i * keys + j]: row i of q times key j. */
@@ -84,11 +109,7 @@ INLINE void dots_some(int64_t k, const void *const *key, const float *const *q,
   c = k / 16 * 16;
   __m512 t[sums]; /* else all of s would live in memory */
   for (int i = 0; i < sums; i++) t[i] = s[i];
-  mla_transpose_avx512(t);
-  for (int step = 1; step < sums; step *= 2)
-    for (int i = 0; i < sums; i += 2 * step)
-      t[i] = _mm512_add_ps(t[i], t[i + step]);
-  _mm512_storeu_ps(sum, t[0]);
+  _mm512_storeu_ps(sum, add_across(t));
   for (; c < k; c++)
     for (int i = 0; i < sums; i++)
       sum[i] += one(key[i % keys], c) * q[i / keys][c];
@@ -111,7 +132,9 @@ INLINE void dots_rows(int64_t n, int64_t k, const void *const *key,
 void mla_dots_bf16_avx512(int64_t n, int64_t k, const void *const *keys,
                           int rows, const float *const *q,
                           float *const *scores) {
-  if (rows == 4)
+  if (rows == 8)
+    dots_rows(n, k, keys, q, scores, 8);
+  else if (rows == 4)
     dots_rows(n, k, keys, q, scores, 4);
   else if (rows == 2)
     dots_rows(n, k, keys, q, scores, 2);
@@ -124,7 +147,7 @@ void mla_dots_bf16_avx512(int64_t n, int64_t k, const void *const *keys,
 /* 32 * groups columns from c on, or 16, of `rows` rows; rows * groups is 8 or
    less. */
 INLINE void mix_some(int64_t n, const void *const *value, int64_t c, int groups,
-                     int whole, const float *const *w, const float *beta,
+                     int whole, const float *w, const float *beta,
                      float *const *acc, int rows, const void *const *next) {
   int hint = next && c % MLA_CPU_MIX_HINT == 0;
   split s[8];
@@ -136,7 +159,7 @@ INLINE void mix_some(int64_t n, const void *const *value, int64_t c, int groups,
     for (int g = 0; g < groups; g++) {
       split x = columns(value[j], c + 32 * g, whole);
       for (int i = 0; i < rows; i++) {
-        __m512 p = _mm512_set1_ps(w[i][j]);
+        __m512 p = _mm512_set1_ps(w[i * MLA_CPU_BLOCK + j]);
         split *to = &s[i * groups + g];
         to->even = _mm512_fmadd_ps(p, x.even, to->even);
         to->odd = _mm512_fmadd_ps(p, x.odd, to->odd);
@@ -150,13 +173,13 @@ INLINE void mix_some(int64_t n, const void *const *value, int64_t c, int groups,
 }
 
 INLINE void mix_rows(int64_t end, int64_t n, const void *const *value,
-                     const float *const *w, const float *beta,
-                     float *const *acc, int rows, const void *const *next) {
-  int groups = rows == 4 ? 2 : 4;
+                     const float *w, const float *beta, float *const *acc,
+                     int rows, const void *const *next) {
+  int groups = rows > 2 ? 8 / rows : 4;
   int64_t c = 0;
   for (; c + 32 * groups <= end; c += 32 * groups)
     mix_some(n, value, c, groups, 1, w, beta, acc, rows, next);
-  for (; c + 32 <= end; c += 32)
+  for (; groups > 1 && c + 32 <= end; c += 32)
     mix_some(n, value, c, 1, 1, w, beta, acc, rows, next);
   if (c + 16 <= end) {
     mix_some(n, value, c, 1, 0, w, beta, acc, rows, next);
@@ -165,16 +188,18 @@ INLINE void mix_rows(int64_t end, int64_t n, const void *const *value,
   for (; c < end; c++)
     for (int i = 0; i < rows; i++) {
       float s = 0.0f;
-      for (int64_t j = 0; j < n; j++) s += w[i][j] * one(value[j], c);
+      for (int64_t j = 0; j < n; j++)
+        s += w[i * MLA_CPU_BLOCK + j] * one(value[j], c);
       acc[i][c] = beta[i] * acc[i][c] + s;
     }
 }
 
 void mla_mix_bf16_avx512(int64_t columns, int64_t n, const void *const *values,
-                         int rows, const float *const *weights,
-                         const float *beta, float *const *acc,
-                         const void *const *next) {
-  if (rows == 4)
+                         int rows, const float *weights, const float *beta,
+                         float *const *acc, const void *const *next) {
+  if (rows == 8)
+    mix_rows(columns, n, values, weights, beta, acc, 8, next);
+  else if (rows == 4)
     mix_rows(columns, n, values, weights, beta, acc, 4, next);
   else if (rows == 2)
     mix_rows(columns, n, values, weights, beta, acc, 2, next);

@@ -19,6 +19,8 @@ static inline float one(const void *row, int64_t i) {
 }
 
 #define COLUMN(row, i) ((const char *)((const uint16_t *)(row) + (i)))
+#define APART 8
+#define NEXT 16
 #define DOTS mla_dots_f16_avx2
 #define MIX mla_mix_f16_avx2
 #include "rows_avx2.h"

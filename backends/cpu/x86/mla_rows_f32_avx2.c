@@ -16,6 +16,8 @@ static inline float one(const void *row, int64_t i) {
 }
 
 #define COLUMN(row, i) ((const char *)((const float *)(row) + (i)))
+#define APART 8
+#define NEXT 16
 #define DOTS mla_dots_f32_avx2
 #define MIX mla_mix_f32_avx2
 #include "rows_avx2.h"

@@ -4,11 +4,13 @@
  * level.
  */
 #include <immintrin.h>
+#include <math.h>
 
 #include "cpu_softmax.h"
 #include "exp_avx512.h"
 
 mla_cpu_softmax_fn mla_softmax_f32_avx512;
+mla_cpu_softmax_row_fn mla_softmax_row_f32_avx512;
 mla_cpu_softcap_fn mla_softcap_f32_avx512;
 mla_cpu_fold_fn mla_fold_f32_avx512;
 mla_cpu_scale_fn mla_scale_f32_avx512;
@@ -71,4 +73,41 @@ void mla_fold_f32_avx512(int64_t n, float *m, float *l, float *acc,
 
 void mla_scale_f32_avx512(int64_t n, float *x, const float *times) {
   mla_cpu_scale(n, x, times);
+}
+
+/* The largest of sixteen numbers, and their sum. */
+static inline float largest_of(__m512 x) {
+  x = _mm512_max_ps(x, _mm512_shuffle_f32x4(x, x, 0x4E));
+  x = _mm512_max_ps(x, _mm512_shuffle_f32x4(x, x, 0xB1));
+  x = _mm512_max_ps(x, _mm512_shuffle_ps(x, x, 0x4E));
+  return _mm512_cvtss_f32(_mm512_max_ps(x, _mm512_shuffle_ps(x, x, 0xB1)));
+}
+
+static inline float sum_of(__m512 x) {
+  x = _mm512_add_ps(x, _mm512_shuffle_f32x4(x, x, 0x4E));
+  x = _mm512_add_ps(x, _mm512_shuffle_f32x4(x, x, 0xB1));
+  x = _mm512_add_ps(x, _mm512_shuffle_ps(x, x, 0x4E));
+  return _mm512_cvtss_f32(_mm512_add_ps(x, _mm512_shuffle_ps(x, x, 0xB1)));
+}
+
+float mla_softmax_row_f32_avx512(int64_t n, float *s, float *m, float *l) {
+  __m512 top = _mm512_set1_ps(*m), sum = _mm512_setzero_ps();
+  for (int64_t j = 0; j < n; j += LANES) {
+    __mmask16 here = (__mmask16)(n - j < LANES ? (1 << (n - j)) - 1 : 0xFFFF);
+    __m512 x = _mm512_mask_mov_ps(nothing(), here, _mm512_load_ps(s + j));
+    _mm512_store_ps(s + j, x);
+    top = _mm512_max_ps(x, top);
+  }
+  float most = largest_of(top);
+  __m512 shift = _mm512_set1_ps(most == -INFINITY ? 0.0f : most);
+  __m512 factor = mla_exp_avx512(_mm512_sub_ps(_mm512_set1_ps(*m), shift));
+  for (int64_t j = 0; j < n; j += LANES) {
+    __m512 p = mla_exp_avx512(_mm512_sub_ps(_mm512_load_ps(s + j), shift));
+    _mm512_store_ps(s + j, p);
+    sum = _mm512_add_ps(sum, p);
+  }
+  float beta = _mm512_cvtss_f32(factor);
+  *m = most;
+  *l = beta * *l + sum_of(sum);
+  return beta;
 }
