@@ -62,7 +62,8 @@ static void load_few_queries(const mla_cpu_decode *d, const mla_cpu_unit *u,
     s->tile.limit[x] = limit_of(d, u, row);
     if (x >= u->rows) continue;
     d->c->table.load[type](s->rows, mla_cpu_at(d->q->data, type, at), width);
-    mla_cpu_rows_query(&s->few, x, s->rows, width, (float)d->c->problem.scale);
+    mla_cpu_rows_query(&d->c->table, &s->few, x, s->rows, width,
+                       (float)d->c->problem.scale);
   }
 }
 

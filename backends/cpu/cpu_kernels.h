@@ -94,26 +94,28 @@ typedef void mla_cpu_scale_fn(int64_t n, float *x, const float *times);
  *
  * Where fewer rows than lanes share their keys, vectors lie along a key's
  * columns, and keys are read where and as they lie. Rows come 8, 4, 2 or 1 at a
- * time. Columns of q and acc are in this order: of bf16 and each whole 32
- * columns, and 16 behind them, first the even ones, then the odd ones; of other
- * types, as they are.
+ * time. Columns of acc are in this order: of bf16 and each whole 16 columns,
+ * first the even ones, then the odd ones; of other types, as they are. Those of
+ * q are in whatever order `spread` gives them; without it, as they are.
  */
 
-/* scores[row][j] = key j x q[row], j < n; q aligned to 32 bytes. */
+/* q = scale * line, n columns. */
+typedef void mla_cpu_spread_fn(float *q, const float *line, int64_t n,
+                               float scale);
+
+/* scores[row][j] = key j x q[row], j < n; q aligned to 32 bytes. next, here and
+   below: n keys that will be read soon, or NULL: a hint (x86/few_rows.h). */
 typedef void mla_cpu_dots_fn(int64_t n, int64_t k, const void *const *keys,
                              int rows, const float *const *q,
-                             float *const *scores);
+                             float *const *scores, const void *const *next);
 
 /* acc[row][c] = beta[row] * acc[row][c] + sum over j of weight j of the row x
    value j, each sum one chain started at 0, c < columns; a row's weights lie
-   MLA_CPU_BLOCK behind those of the row before. next (NULL: none): n
-   rows that will be read soon; a hint every MIX_HINT columns, from which the
-   processor goes on by itself, while it multiplies. */
+   MLA_CPU_BLOCK behind those of the row before. */
 typedef void mla_cpu_mix_fn(int64_t columns, int64_t n,
                             const void *const *values, int rows,
                             const float *weights, const float *beta,
                             float *const *acc, const void *const *next);
-#define MLA_CPU_MIX_HINT 128
 
 /* As softmax, for one row of n scores in a room of MLA_CPU_BLOCK; returns
    beta. */

@@ -32,32 +32,19 @@ void mla_cpu_rows_take(mla_cpu_arena *arena, mla_cpu_rows *r, int panels,
   r->scores = mla_cpu_take(arena, group_rows * BLOCK, sizeof(float));
 }
 
-/* Where column i of `width` stands. */
+/* Where column i of `width` stands in acc. */
 static int64_t place(int type, int64_t i, int64_t width) {
-  int64_t of = i < width / 32 * 32 ? 32 : 16; /* even ones, then odd ones */
   if (type != MLA_CPU_BF16 || i >= width / 16 * 16) return i;
-  return i / of * of + i % of / 2 + i % 2 * (of / 2);
+  return i / 16 * 16 + i % 16 / 2 + i % 2 * 8;
 }
 
-/* So many pairs, as place() says. */
-static void spread(float *q, const float *line, int pairs, float scale) {
-  for (int k = 0; k < pairs; k++) {
-    q[k] = scale * line[2 * k];
-    q[pairs + k] = scale * line[2 * k + 1];
-  }
-}
-
-void mla_cpu_rows_query(mla_cpu_rows *r, int64_t i, const float *line,
-                        int64_t width, float scale) {
+void mla_cpu_rows_query(const mla_cpu_table *table, mla_cpu_rows *r, int64_t i,
+                        const float *line, int64_t width, float scale) {
   float *q = r->q + i * r->ld;
-  int64_t c = 0;
-  for (; r->k_type == MLA_CPU_BF16 && c + 32 <= width; c += 32)
-    spread(q + c, line + c, 16, scale);
-  if (r->k_type == MLA_CPU_BF16 && c + 16 <= width) {
-    spread(q + c, line + c, 8, scale);
-    c += 16;
-  }
-  for (; c < width; c++) q[c] = scale * line[c];
+  if (table->spread[r->k_type])
+    table->spread[r->k_type](q, line, width, scale);
+  else
+    for (int64_t c = 0; c < width; c++) q[c] = scale * line[c];
 }
 
 /* -------------------------------------------------------------- one block */
@@ -132,9 +119,10 @@ static int attend_group(const mla_cpu_table *table, const mla_cpu_tile *tile,
   for (int i = 0; i < g.rows; i++)
     most = g.visible[i] > most ? g.visible[i] : most;
   if (most == 0) return g.rows;
-  table->dots[r->k_type](most, tile->width, b->k, g.rows, g.q, g.scores);
+  const void *const *next = at == 0 && most == b->n ? b->next : NULL;
+  table->dots[r->k_type](most, tile->width, b->k, g.rows, g.q, g.scores, next);
   weigh(table, tile, &g);
-  add_values(table, tile, r, &g, b, at == 0 ? b->next : NULL);
+  add_values(table, tile, r, &g, b, next);
   return g.rows;
 }
 

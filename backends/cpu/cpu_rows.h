@@ -24,8 +24,9 @@ void mla_cpu_rows_take(mla_cpu_arena *arena, mla_cpu_rows *rows, int panels,
                        int64_t width);
 
 /* Row i's queries; line: of tile->width numbers in their own order. */
-void mla_cpu_rows_query(mla_cpu_rows *rows, int64_t i, const float *line,
-                        int64_t width, float scale);
+void mla_cpu_rows_query(const mla_cpu_table *table, mla_cpu_rows *rows,
+                        int64_t i, const float *line, int64_t width,
+                        float scale);
 
 /* A part of the first `rows` rows: m, l of all lanes, acc of those alone. */
 void mla_cpu_rows_clear(mla_cpu_part part, int64_t v_dim, int64_t rows);

@@ -52,10 +52,11 @@ typedef struct mla_cpu_table {
   mla_cpu_settle_fn *settle;
   mla_cpu_scale_fn *scale;
   mla_cpu_softmax_row_fn *softmax_row;
-  mla_cpu_dots_fn *dots[MLA_CPU_TYPES]; /* NULL: rows are lanes */
-  mla_cpu_mix_fn *mix[MLA_CPU_TYPES];   /* as dots */
-  mla_cpu_codes_fn *codes;              /* NULL: scores are f32 products */
-  mla_cpu_codes_fn *codes_half;         /* as product_half */
+  mla_cpu_spread_fn *spread[MLA_CPU_TYPES]; /* NULL: columns as they are */
+  mla_cpu_dots_fn *dots[MLA_CPU_TYPES];     /* NULL: rows are lanes */
+  mla_cpu_mix_fn *mix[MLA_CPU_TYPES];       /* as dots */
+  mla_cpu_codes_fn *codes;                  /* NULL: scores are f32 products */
+  mla_cpu_codes_fn *codes_half;             /* as product_half */
   mla_cpu_widen_codes_fn *widen_codes;
   mla_cpu_amax_fn *amax;
   mla_cpu_encode_fn *encode[MLA_CPU_CODES];

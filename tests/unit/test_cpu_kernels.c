@@ -381,10 +381,11 @@ enum { few_k = 150, few_n = 31, few_rows = 8 };
 /* Keys of a type, queries and weights; what kernels make of them. */
 typedef struct few {
   int type;
-  float wide[few_n][few_k]; /* keys as f32, columns in the kernels' order */
+  float wide[few_n][few_k]; /* keys as f32 */
   uint16_t code[few_n][few_k];
   const void *key[few_n];
-  _Alignas(32) float q[few_rows][160];
+  float plain[few_rows][160];
+  _Alignas(32) float q[few_rows][160]; /* in the kernels' order */
   float weight[few_rows][MLA_CPU_BLOCK], beta[few_rows];
   float scores[few_rows][64], acc[few_rows][160];
 } few;
@@ -395,23 +396,19 @@ static few *few_of(const mla_cpu_table *t, int type) {
   memset(x, 0, sizeof *x);
   x->type = type;
   fill(x->wide[0], few_n * few_k, "keys");
-  fill(x->q[0], few_rows * 160, "queries");
+  fill(x->plain[0], few_rows * 160, "queries");
   fill(x->weight[0], few_rows * MLA_CPU_BLOCK, "weights");
   fill(x->beta, few_rows, "beta");
+  for (int i = 0; i < few_rows; i++) {
+    memcpy(x->q[i], x->plain[i], sizeof x->q[i]);
+    if (t->spread[type]) t->spread[type](x->q[i], x->plain[i], few_k, 1.0f);
+  }
   for (int j = 0; j < few_n; j++) {
     x->key[j] = x->wide[j];
     if (type == MLA_CPU_F32) continue;
     x->key[j] = x->code[j];
     t->store[type](x->code[j], x->wide[j], few_k);
     t->load[type](x->wide[j], x->code[j], few_k);
-    if (type != MLA_CPU_BF16) continue;
-    float even_first[32];
-    for (int c = 0, of = 32; c + 16 <= few_k; c += of) {
-      of = c + 32 <= few_k ? 32 : 16;
-      for (int i = 0; i < of; i++)
-        even_first[i] = x->wide[j][c + i % (of / 2) * 2 + i / (of / 2)];
-      memcpy(x->wide[j] + c, even_first, (size_t)of * sizeof(float));
-    }
   }
   return x;
 }
@@ -424,22 +421,28 @@ static void run_few(const mla_cpu_table *t, few *x, int at, int rows,
   for (int i = 0; i < rows; i++) {
     q[i] = x->q[at + i];
     acc[i] = x->acc[at + i];
-    memcpy(acc[i], q[i], sizeof x->acc[0]);
+    memcpy(acc[i], x->plain[at + i], sizeof x->acc[0]);
   }
   for (int j = 0; j < few_n; j += keys) {
     for (int i = 0; i < rows; i++) s[i] = x->scores[at + i] + j;
     t->dots[x->type](few_n - j < keys ? few_n - j : keys, few_k, x->key + j,
-                     rows, q, s);
+                     rows, q, s, keys < few_n ? NULL : x->key);
   }
   t->mix[x->type](few_k, few_n, x->key, rows, x->weight[at], x->beta + at, acc,
                   keys < few_n ? x->key : NULL);
+}
+
+/* Of acc: even columns first, of each whole sixteen of bf16. */
+static int place(int type, int c) {
+  if (type != MLA_CPU_BF16 || c >= few_k / 16 * 16) return c;
+  return c / 16 * 16 + c % 16 / 2 + c % 2 * 8;
 }
 
 static void check_few(const few *x, int i) {
   for (int j = 0; j < few_n; j++) {
     double want = 0, size = 0;
     for (int c = 0; c < few_k; c++) {
-      double term = (double)x->wide[j][c] * (double)x->q[i][c];
+      double term = (double)x->wide[j][c] * (double)x->plain[i][c];
       want += term;
       size += fabs(term);
     }
@@ -447,13 +450,15 @@ static void check_few(const few *x, int i) {
             "row %d, key %d", i, j);
   }
   for (int c = 0; c < few_k; c++) {
-    double want = (double)x->beta[i] * (double)x->q[i][c], size = fabs(want);
+    int at = place(x->type, c);
+    double want = (double)x->beta[i] * (double)x->plain[i][at];
+    double size = fabs(want);
     for (int j = 0; j < few_n; j++) {
       double term = (double)x->weight[i][j] * (double)x->wide[j][c];
       want += term;
       size += fabs(term);
     }
-    REQUIRE(fabs((double)x->acc[i][c] - want) <= 0x1p-24 * 36.0 * size,
+    REQUIRE(fabs((double)x->acc[i][at] - want) <= 0x1p-24 * 36.0 * size,
             "row %d, column %d", i, c);
   }
 }

@@ -3,10 +3,12 @@
 #include <immintrin.h>
 
 #include "cpu_kernels.h"
+#include "few_rows.h"
 #include "half.h"
 
 mla_cpu_dots_fn mla_dots_bf16_avx2;
 mla_cpu_mix_fn mla_mix_bf16_avx2;
+mla_cpu_spread_fn mla_spread_bf16_avx2;
 
 /* Even ones by a byte shuffle: a shift would want the units that multiply. */
 static inline void two(const void *row, int64_t i, __m256 *a, __m256 *b) {
@@ -24,9 +26,17 @@ static inline float one(const void *row, int64_t i) {
   return mla_bf16_to_f32(((const uint16_t *)row)[i]);
 }
 
-#define COLUMN(row, i) ((const char *)((const uint16_t *)(row) + (i)))
-#define APART 16
-#define NEXT 8
+#define BYTES 2
 #define DOTS mla_dots_bf16_avx2
 #define MIX mla_mix_bf16_avx2
 #include "rows_avx2.h"
+
+void mla_spread_bf16_avx2(float *q, const float *line, int64_t n, float scale) {
+  int64_t c = 0;
+  for (; c + 16 <= n; c += 16)
+    for (int k = 0; k < 8; k++) {
+      q[c + k] = scale * line[c + 2 * k];
+      q[c + 8 + k] = scale * line[c + 2 * k + 1];
+    }
+  for (; c < n; c++) q[c] = scale * line[c];
+}

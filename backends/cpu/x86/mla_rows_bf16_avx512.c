@@ -6,10 +6,12 @@
 #include <immintrin.h>
 
 #include "cpu_kernels.h"
+#include "few_rows.h"
 #include "half.h"
 
 mla_cpu_dots_fn mla_dots_bf16_avx512;
 mla_cpu_mix_fn mla_mix_bf16_avx512;
+mla_cpu_spread_fn mla_spread_bf16_avx512;
 
 /* Sums are in registers only where the number of rows is known: gcc thinks
    these too long to be copied for each. */
@@ -32,41 +34,59 @@ INLINE split columns(const void *row, int64_t i, int whole) {
   return s;
 }
 
-/* As they stand in q and acc (cpu_kernels.h). */
+/* The same of a query in this file's order. */
 INLINE split taken(const float *from, int whole) {
-  split s;
-  if (whole) {
-    s.even = _mm512_loadu_ps(from);
-    s.odd = _mm512_loadu_ps(from + 16);
-  } else {
-    s.even = _mm512_maskz_loadu_ps(0xFF, from);
-    s.odd = _mm512_maskz_loadu_ps(0xFF, from + 8);
+  split s = {_mm512_loadu_ps(from),
+             _mm512_maskz_loadu_ps(whole ? 0xFFFF : 0, from + 16)};
+  if (!whole) { /* eight even ones, eight odd ones */
+    s.odd = _mm512_shuffle_f32x4(s.even, s.odd, 0xEE);
+    s.even = _mm512_shuffle_f32x4(s.even, _mm512_setzero_ps(), 0x44);
   }
   return s;
 }
 
+/* To the order of acc, even and odd by eight. */
 INLINE void add_up(split s, __m512 beta, int whole, float *to) {
-  split old = taken(to, whole);
-  s.even = _mm512_fmadd_ps(beta, old.even, s.even);
-  s.odd = _mm512_fmadd_ps(beta, old.odd, s.odd);
-  if (whole) {
-    _mm512_storeu_ps(to, s.even);
-    _mm512_storeu_ps(to + 16, s.odd);
-  } else {
-    _mm512_mask_storeu_ps(to, 0xFF, s.even);
-    _mm512_mask_storeu_ps(to + 8, 0xFF, s.odd);
-  }
+  __m512 a = _mm512_shuffle_f32x4(s.even, s.odd, 0x44);
+  __m512 b = _mm512_shuffle_f32x4(s.even, s.odd, 0xEE);
+  _mm512_storeu_ps(to, _mm512_fmadd_ps(beta, _mm512_loadu_ps(to), a));
+  if (whole)
+    _mm512_storeu_ps(to + 16,
+                     _mm512_fmadd_ps(beta, _mm512_loadu_ps(to + 16), b));
 }
 
 static inline float one(const void *row, int64_t i) {
   return mla_bf16_to_f32(((const uint16_t *)row)[i]);
 }
 
+/* ----------------------------------------------------------------- queries */
+
+/* So many even ones, then as many odd ones. */
+INLINE void apart(float *q, const float *line, int pairs, float scale) {
+  for (int k = 0; k < pairs; k++) {
+    q[k] = scale * line[2 * k];
+    q[pairs + k] = scale * line[2 * k + 1];
+  }
+}
+
+void mla_spread_bf16_avx512(float *q, const float *line, int64_t n,
+                            float scale) {
+  int64_t c = 0;
+  for (; c + 32 <= n; c += 32) apart(q + c, line + c, 16, scale);
+  if (c + 16 <= n) {
+    apart(q + c, line + c, 8, scale);
+    c += 16;
+  }
+  for (; c < n; c++) q[c] = scale * line[c];
+}
+
 /* ------------------------------------------------------------------ scores */
 
 INLINE void dots_step(int64_t c, int whole, const void *const *key,
-                      const float *const *q, int rows, __m512 s[sums]) {
+                      const float *const *q, int rows, const void *const *next,
+                      __m512 s[sums]) {
   int keys = sums / rows;
+  hint_keys(next, keys, rows, 2 * c);
   split y[sums];
   for (int j = 0; rows > 1 && j < keys; j++) y[j] = columns(key[j], c, whole);
   for (int i = 0; i < rows; i++) {
@@ -99,13 +119,13 @@ INLINE __m512 add_across(__m512 s[sums]) {
 
 /* sum[i * keys + j]: row i of q times key j. */
 INLINE void dots_some(int64_t k, const void *const *key, const float *const *q,
-                      int rows, float *sum) {
+                      int rows, const void *const *next, float *sum) {
   int keys = sums / rows;
   int64_t c = 0;
   __m512 s[sums];
   for (int i = 0; i < sums; i++) s[i] = _mm512_setzero_ps();
-  for (; c + 32 <= k; c += 32) dots_step(c, 1, key, q, rows, s);
-  if (c + 16 <= k) dots_step(c, 0, key, q, rows, s);
+  for (; c + 32 <= k; c += 32) dots_step(c, 1, key, q, rows, next, s);
+  if (c + 16 <= k) dots_step(c, 0, key, q, rows, next, s);
   c = k / 16 * 16;
   __m512 t[sums]; /* else all of s would live in memory */
   for (int i = 0; i < sums; i++) t[i] = s[i];
@@ -116,13 +136,15 @@ INLINE void dots_some(int64_t k, const void *const *key, const float *const *q,
 }
 
 INLINE void dots_rows(int64_t n, int64_t k, const void *const *key,
-                      const float *const *q, float *const *scores, int rows) {
+                      const float *const *q, float *const *scores, int rows,
+                      const void *const *next) {
   int keys = sums / rows;
   float sum[sums];
   for (int64_t j = 0; j < n; j += keys) {
     const void *here[sums];
     for (int x = 0; x < keys; x++) here[x] = key[j + x < n ? j + x : n - 1];
-    dots_some(k, here, q, rows, sum);
+    dots_some(k, here, q, rows, next && j + keys <= n ? next + j / 2 : NULL,
+              sum);
     for (int i = 0; i < rows; i++)
       for (int x = 0; x < keys && j + x < n; x++)
         scores[i][j + x] = sum[i * keys + x];
@@ -130,16 +152,16 @@ INLINE void dots_rows(int64_t n, int64_t k, const void *const *key,
 }
 
 void mla_dots_bf16_avx512(int64_t n, int64_t k, const void *const *keys,
-                          int rows, const float *const *q,
-                          float *const *scores) {
+                          int rows, const float *const *q, float *const *scores,
+                          const void *const *next) {
   if (rows == 8)
-    dots_rows(n, k, keys, q, scores, 8);
+    dots_rows(n, k, keys, q, scores, 8, next);
   else if (rows == 4)
-    dots_rows(n, k, keys, q, scores, 4);
+    dots_rows(n, k, keys, q, scores, 4, next);
   else if (rows == 2)
-    dots_rows(n, k, keys, q, scores, 2);
+    dots_rows(n, k, keys, q, scores, 2, next);
   else
-    dots_rows(n, k, keys, q, scores, 1);
+    dots_rows(n, k, keys, q, scores, 1, next);
 }
 
 /* ------------------------------------------------------------------ values */
@@ -149,13 +171,11 @@ void mla_dots_bf16_avx512(int64_t n, int64_t k, const void *const *keys,
 INLINE void mix_some(int64_t n, const void *const *value, int64_t c, int groups,
                      int whole, const float *w, const float *beta,
                      float *const *acc, int rows, const void *const *next) {
-  int hint = next && c % MLA_CPU_MIX_HINT == 0;
   split s[8];
   for (int i = 0; i < groups * rows; i++)
     s[i].even = s[i].odd = _mm512_setzero_ps();
   for (int64_t j = 0; j < n; j++) {
-    if (hint)
-      _mm_prefetch((const char *)((const uint16_t *)next[j] + c), _MM_HINT_T1);
+    hint_values(next, n, j, c / (32 * groups), 16 / groups, rows, 1024);
     for (int g = 0; g < groups; g++) {
       split x = columns(value[j], c + 32 * g, whole);
       for (int i = 0; i < rows; i++) {

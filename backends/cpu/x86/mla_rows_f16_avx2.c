@@ -2,6 +2,7 @@
 #include <immintrin.h>
 
 #include "cpu_kernels.h"
+#include "few_rows.h"
 #include "half.h"
 
 mla_cpu_dots_fn mla_dots_f16_avx2;
@@ -18,9 +19,7 @@ static inline float one(const void *row, int64_t i) {
   return mla_f16_to_f32(((const uint16_t *)row)[i]);
 }
 
-#define COLUMN(row, i) ((const char *)((const uint16_t *)(row) + (i)))
-#define APART 8
-#define NEXT 16
+#define BYTES 2
 #define DOTS mla_dots_f16_avx2
 #define MIX mla_mix_f16_avx2
 #include "rows_avx2.h"

@@ -2,6 +2,7 @@
 #include <immintrin.h>
 
 #include "cpu_kernels.h"
+#include "few_rows.h"
 
 mla_cpu_dots_fn mla_dots_f32_avx2;
 mla_cpu_mix_fn mla_mix_f32_avx2;
@@ -15,9 +16,7 @@ static inline float one(const void *row, int64_t i) {
   return ((const float *)row)[i];
 }
 
-#define COLUMN(row, i) ((const char *)((const float *)(row) + (i)))
-#define APART 8
-#define NEXT 16
+#define BYTES 4
 #define DOTS mla_dots_f32_avx2
 #define MIX mla_mix_f32_avx2
 #include "rows_avx2.h"

@@ -3,11 +3,9 @@
  * includes it defines
  *
  *   static inline void two(const void *row, int64_t i, __m256 *a, __m256 *b)
- *     columns i .. i + 15, i a multiple of 16
- *   APART, NEXT: where those stand in q and acc (cpu_kernels.h): b behind a; of
- *     the other 16 of 32 columns, a behind the first a
+ *     columns i .. i + 15, i a multiple of 16, in the order of cpu_kernels.h
  *   static inline float one(const void *row, int64_t i)
- *   COLUMN(row, i): a const char * to column i
+ *   BYTES of a number
  *   DOTS, MIX: the names of the two kernels.
  *
  * Eight sums in registers or twelve, whatever the number of rows, and each is
@@ -24,37 +22,29 @@ static inline __m128 sum_4(const __m256 *s) {
   return _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
 }
 
-/* Columns c .. c + 15, which begin at `at` of q. */
-static inline void dots_step(int64_t c, int64_t at, int apart,
-                             const void *const *key, int keys,
-                             const float *const *q, int rows, __m256 *s) {
-  for (int j = 0; j < keys; j++) {
-    __m256 a, b;
-    two(key[j], c, &a, &b);
-    for (int i = 0; i < rows; i++) {
-      __m256 *to = &s[i * keys + j];
-      *to = _mm256_fmadd_ps(a, _mm256_load_ps(q[i] + at), *to);
-      *to = _mm256_fmadd_ps(b, _mm256_load_ps(q[i] + at + apart), *to);
-    }
-  }
-}
-
 /* sum[i * keys + j]: row i of q times key j; rows * keys is few_sums or
    most_sums. */
 static inline void dots_some(int64_t k, const void *const *key, int keys,
-                             const float *const *q, int rows, float *sum) {
+                             const float *const *q, int rows,
+                             const void *const *next, float *sum) {
   __m256 s[most_sums];
   for (int i = 0; i < keys * rows; i++) s[i] = _mm256_setzero_ps();
-  int64_t c = 0;
-  for (; c + 32 <= k; c += 32) {
-    dots_step(c, c, APART, key, keys, q, rows, s);
-    dots_step(c + 16, c + NEXT, APART, key, keys, q, rows, s);
+  for (int64_t c = 0; c + 16 <= k; c += 16) {
+    hint_keys(next, keys, rows, BYTES * c);
+    for (int j = 0; j < keys; j++) {
+      __m256 a, b;
+      two(key[j], c, &a, &b);
+      for (int i = 0; i < rows; i++) {
+        __m256 *to = &s[i * keys + j];
+        *to = _mm256_fmadd_ps(a, _mm256_load_ps(q[i] + c), *to);
+        *to = _mm256_fmadd_ps(b, _mm256_load_ps(q[i] + c + 8), *to);
+      }
+    }
   }
-  if (c + 16 <= k) dots_step(c, c, 8, key, keys, q, rows, s);
   _mm_storeu_ps(sum, sum_4(s));
   _mm_storeu_ps(sum + 4, sum_4(s + 4));
   if (keys * rows == most_sums) _mm_storeu_ps(sum + 8, sum_4(s + 8));
-  for (c = k / 16 * 16; c < k; c++)
+  for (int64_t c = k / 16 * 16; c < k; c++)
     for (int i = 0; i < keys * rows; i++)
       sum[i] += one(key[i % keys], c) * q[i / keys][c];
 }
@@ -68,46 +58,44 @@ static inline void put_sums(const float *sum, int keys, int rows, int64_t count,
 
 static inline void dots_rows(int64_t n, int64_t k, const void *const *key,
                              const float *const *q, float *const *scores,
-                             int rows) {
+                             int rows, const void *const *next) {
   int keys = few_sums / rows, more = rows == 2 ? keys : most_sums / rows;
   float sum[most_sums];
   int64_t j = 0;
   for (; j + more <= n; j += more) {
-    dots_some(k, key + j, more, q, rows, sum);
+    dots_some(k, key + j, more, q, rows, next ? next + j / 2 : NULL, sum);
     put_sums(sum, more, rows, more, j, scores);
   }
   for (; j < n; j += keys) {
     const void *here[few_sums];
     for (int x = 0; x < keys; x++) here[x] = key[j + x < n ? j + x : n - 1];
-    dots_some(k, here, keys, q, rows, sum);
+    dots_some(k, here, keys, q, rows, NULL, sum);
     put_sums(sum, keys, rows, n - j, j, scores);
   }
 }
 
 void DOTS(int64_t n, int64_t k, const void *const *keys, int rows,
-          const float *const *q, float *const *scores) {
+          const float *const *q, float *const *scores,
+          const void *const *next) {
   if (rows == 8) { /* more than registers have room for */
-    dots_rows(n, k, keys, q, scores, 4);
-    dots_rows(n, k, keys, q + 4, scores + 4, 4);
+    dots_rows(n, k, keys, q, scores, 4, next);
+    dots_rows(n, k, keys, q + 4, scores + 4, 4, NULL);
   } else if (rows == 4)
-    dots_rows(n, k, keys, q, scores, 4);
+    dots_rows(n, k, keys, q, scores, 4, next);
   else if (rows == 2)
-    dots_rows(n, k, keys, q, scores, 2);
+    dots_rows(n, k, keys, q, scores, 2, next);
   else
-    dots_rows(n, k, keys, q, scores, 1);
+    dots_rows(n, k, keys, q, scores, 1, next);
 }
 
 /* 16 * groups columns from c on of `rows` rows; rows * groups is 4 or less. */
 static inline void mix_8(int64_t n, const void *const *value, int64_t c,
-                         int groups, int apart, const float *w,
-                         const float *beta, float *const *acc, int rows,
-                         const void *const *next) {
-  int hint = next && c % MLA_CPU_MIX_HINT == 0;
-  int64_t odd = c % 32 == 0 ? 0 : 16 - NEXT; /* begins with the other 16 */
+                         int groups, const float *w, const float *beta,
+                         float *const *acc, int rows, const void *const *next) {
   __m256 s[8];
   for (int i = 0; i < 2 * groups * rows; i++) s[i] = _mm256_setzero_ps();
   for (int64_t j = 0; j < n; j++) {
-    if (hint) _mm_prefetch(COLUMN(next[j], c), _MM_HINT_T1);
+    hint_values(next, n, j, c / (16 * groups), 32 / groups, rows, 512 * BYTES);
     for (int g = 0; g < groups; g++) {
       __m256 a, b;
       two(value[j], c + 16 * g, &a, &b);
@@ -121,8 +109,7 @@ static inline void mix_8(int64_t n, const void *const *value, int64_t c,
   }
   for (int i = 0; i < rows; i++)
     for (int x = 0; x < 2 * groups; x++) {
-      int64_t at = c - odd + x / 4 * 32 + x / 2 % 2 * NEXT + x % 2 * apart;
-      float *to = acc[i] + at;
+      float *to = acc[i] + c + 8 * x;
       _mm256_storeu_ps(
           to, _mm256_fmadd_ps(_mm256_set1_ps(beta[i]), _mm256_loadu_ps(to),
                               s[2 * i * groups + x]));
@@ -135,15 +122,10 @@ static inline void mix_rows(int64_t columns, int64_t n,
                             const void *const *next) {
   int groups = 4 / rows;
   int64_t c = 0;
-  for (; c + 16 * groups <= columns / 32 * 32; c += 16 * groups)
-    mix_8(n, value, c, groups, APART, w, beta, acc, rows, next);
-  for (; groups > 1 && c + 32 <= columns; c += 32)
-    mix_8(n, value, c, 4 / rows > 2 ? 2 : groups, APART, w, beta, acc, rows,
-          next);
-  if (c + 16 <= columns) {
-    mix_8(n, value, c, 1, 8, w, beta, acc, rows, next);
-    c += 16;
-  }
+  for (; c + 16 * groups <= columns; c += 16 * groups)
+    mix_8(n, value, c, groups, w, beta, acc, rows, next);
+  for (; groups > 1 && c + 16 <= columns; c += 16)
+    mix_8(n, value, c, 1, w, beta, acc, rows, next);
   for (; c < columns; c++)
     for (int i = 0; i < rows; i++) {
       float s = 0.0f;
