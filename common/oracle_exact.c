@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "oracle_kv.h"
+#include "spans.h"
 #include "tensor.h"
 
 int32_t mla_exact_slot(int32_t op) {
@@ -44,15 +45,19 @@ mla_status mla_exact_bytes(const mla_problem *problem, const mla_args *args,
     if (shared && from.from < all.from) all.from = from.from;
     if (shared && from.to > all.to) all.to = from.to;
   }
-  unsigned char *memory = malloc((size_t)(all.to - all.from) + 1);
+  /* Zeroed lazily: gaps of gigabytes take no room. */
+  unsigned char *memory = calloc((size_t)(all.to - all.from) + 1, 1);
   if (!memory)
     return mla_fail(err, MLA_OUT_OF_MEMORY, "cache", "no memory for %llu bytes",
                     (unsigned long long)(all.to - all.from));
-  memcpy(memory, (const void *)all.from, (size_t)(all.to - all.from));
+  if (shared)
+    memcpy(memory, (const void *)all.from, (size_t)(all.to - all.from));
+  else
+    mla_span_copy(dst, memory, dst->data);
   dst->data = memory + (to.from - all.from);
   if (shared) src->data = memory + ((uintptr_t)src->data - all.from);
   mla_status status = mla_oracle_kv(problem, &copy, dequant, err);
-  memcpy(bytes, dst->data, (size_t)(to.to - to.from));
+  mla_span_copy(dst, bytes, dst->data);
   free(memory);
   return status;
 }

@@ -155,8 +155,10 @@ static mla_status check_scales(const mla_case *c, mla_error *err) {
   mla_problem p = mla_case_problem(c);
   mla_cache_layout layout = mla_cache_layout_of(&p);
   int ds_mla = format == MLA_CACHE_FP8_DS_MLA;
-  if ((c->real[MLA_K_K_SCALE] > 0 && !one) ||
-      (c->real[MLA_K_V_SCALE] > 0 && !(one && c->num[MLA_K_SEPARATE_V])))
+  /* Types without scales have them to show that nobody applies them. */
+  int any = one || !layout.quantised;
+  if ((c->real[MLA_K_K_SCALE] > 0 && !any) ||
+      (c->real[MLA_K_V_SCALE] > 0 && !(any && c->num[MLA_K_SEPARATE_V])))
     return FAIL("case: kscale is for formats of one scale, vscale for sepv");
   if (c->num[MLA_K_POW2] && !ds_mla)
     return FAIL("case: pow2 is for fp8_ds_mla, not %s",

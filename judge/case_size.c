@@ -248,7 +248,12 @@ static double one_scale(const mla_case *c, int key, double otherwise) {
 }
 
 static void put_scales(const mla_case *c, mla_problem *p) {
-  if (!mla_cache_one_scale(p->cache_format) || c->op == MLA_OP_KV_COPY) return;
+  if (!mla_cache_one_scale(p->cache_format)) {
+    p->k_scale = c->real[MLA_K_K_SCALE];
+    p->v_scale = c->real[MLA_K_V_SCALE];
+    return;
+  }
+  if (c->op == MLA_OP_KV_COPY) return;
   p->k_scale = one_scale(c, MLA_K_K_SCALE, 0.0371);
   if (p->flags & MLA_SEPARATE_V)
     p->v_scale = one_scale(c, MLA_K_V_SCALE, 0.0529);

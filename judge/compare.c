@@ -13,6 +13,7 @@
 #include "dtype.h"
 #include "error.h"
 #include "output_digest.h"
+#include "spans.h"
 #include "tensor.h"
 
 /* Index of all axes but the last, from a row's number. */
@@ -300,9 +301,13 @@ static void take_wrong_byte(comparison *c, int64_t i) {
 }
 
 static void take_bytes(comparison *c) {
-  c->o->checked = c->o->elements = c->view.byte_count;
-  for (int64_t i = 0; i < c->view.byte_count; i++)
-    if (c->got[i] != c->view.bytes[i] && !both_nan(c, i)) take_wrong_byte(c, i);
+  c->o->checked = c->o->elements = mla_span_bytes(c->t);
+  for (int64_t k = 0; k < mla_span_count(c->t); k++) {
+    mla_span span = mla_span_at(c->t, k);
+    for (int64_t i = span.at; i < span.at + span.bytes; i++)
+      if (c->got[i] != c->view.bytes[i] && !both_nan(c, i))
+        take_wrong_byte(c, i);
+  }
 }
 
 /* -------------------------------------------------------------- the whole */
@@ -328,7 +333,7 @@ static mla_status start(comparison *c, const mla_expectation *e,
   int64_t values = c->view.rows * c->view.width;
   mla_status status = mla_region_new(c->v, c->slot, &c->region, err);
   if (status != MLA_OK) return status;
-  c->written = calloc((size_t)c->extent + 1, 1);
+  c->written = calloc(c->view.bytes ? 1 : (size_t)c->extent + 1, 1);
   c->budget = calloc((size_t)values + 1, sizeof *c->budget);
   if (!c->written || !c->budget)
     return mla_fail(err, MLA_OUT_OF_MEMORY, mla_slot_name(c->slot),

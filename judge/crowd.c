@@ -60,7 +60,10 @@ static void run_beside(neighbour *n) {
   hearing *h = n->h;
   pthread_t thread;
   unsigned char poison = (unsigned char)h->options->poison;
-  if (pthread_create(&thread, NULL, call_on, n) != 0) return;
+  if (pthread_create(&thread, NULL, call_on, n) != 0) {
+    mla_hearing_end(h, MLA_VERDICT_ERROR, "there is no second thread");
+    return;
+  }
   for (int i = 0; i < ROUNDS && h->verdict->kind == MLA_VERDICT_PASS; i++)
     if (mla_hearing_run(h, h->v, poison, MLA_SIDE_END)) compare(h);
   atomic_store(&n->over, 1);

@@ -18,6 +18,7 @@ static mla_status ask(const mla_vector *v, const mla_selection *selection,
                       mla_expectation *e, mla_error *err) {
   mla_args args = mla_vector_args(v);
   char path[MLA_KEEP_PATH_MAX];
+  if (mla_vector_has_vast_output(v)) keep = NULL; /* a file of gigabytes */
   if (keep) {
     mla_keep_path(v, selection, emulate, keep, path);
     if (mla_expected_alloc(&v->problem, &args, selection, &e->expected, err) ==

@@ -298,6 +298,8 @@ void mla_explain(const mla_vector *v, const mla_evidence *e,
      a backend's own cascade are. */
   if (v->has_recipe && mla_case_composed(&v->recipe) && !bench_prefix(v, e))
     return;
+  /* Each guess would write gigabytes. */
+  if (mla_vector_has_vast_output(v)) return;
   if (verdict->outputs > 0) explain_values(v, e, explainer, verdict);
   if (!verdict->look.cls[0]) mla_explain_places(v, e, verdict);
   remember(explainer, &verdict->look);

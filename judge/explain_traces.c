@@ -8,6 +8,7 @@
 #include "dmath.h"
 #include "dtype.h"
 #include "explain.h"
+#include "spans.h"
 #include "tensor.h"
 
 int mla_look_set(mla_look *look, const char *cls, const char *what) {
@@ -60,8 +61,8 @@ static int has_live_rows(const mla_evidence *e) {
 }
 
 static int is_untouched(const mla_vector *v, const mla_evidence *e, int slot) {
-  size_t n = (size_t)mla_tensor_extent(&v->tensor[slot]);
-  return memcmp(e->got[slot], v->tensor[slot].data, n) == 0;
+  const mla_tensor *t = &v->tensor[slot];
+  return mla_span_same(t, e->got[slot], t->data);
 }
 
 static int nothing_is_written(const mla_vector *v, const mla_evidence *e,

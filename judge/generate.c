@@ -84,7 +84,7 @@ double mla_gen_edge_number(uint64_t bits) {
   return edges[bits % EDGES];
 }
 
-static double edge_value(uint64_t bits) {
+double mla_gen_edge_any(uint64_t bits) {
   uint64_t k = bits % (EDGES + 3);
   if (k < EDGES) return edges[k];
   if (k == EDGES) return mla_nan();
@@ -97,7 +97,7 @@ double mla_gen_value(const mla_gen *g, mla_rng rng, int64_t i, int64_t column) {
     case MLA_DIST_EXACT: return (double)mla_rng_below(rng, at, 17) - 8;
     case MLA_DIST_EDGE:
       if (mla_rng_below(rng, at, 4) == 0) return mla_rng_bell(rng, at);
-      return edge_value(mla_rng_bits(rng, at) & 0xffffff);
+      return mla_gen_edge_any(mla_rng_bits(rng, at) & 0xffffff);
     case MLA_DIST_OUTLIER:
       return mla_rng_bell(rng, at) * (column % 67 == 5 ? 16 : 1);
     default: return mla_rng_bell(rng, at) * mla_gen_range(g);
@@ -170,11 +170,20 @@ static int is_wanted(const mla_gen *g, const mla_slot_spec *spec) {
   return mla_case_list_given(g->c, MLA_K_START);
 }
 
+void mla_gen_bytes(mla_rng rng, mla_tensor *t) {
+  unsigned char *bytes = t->data;
+  for (int64_t k = 0; k < mla_span_count(t); k++) {
+    mla_span span = mla_span_at(t, k);
+    for (int64_t i = span.at; i < span.at + span.bytes; i++)
+      bytes[i] =
+          (unsigned char)(mla_rng_bits(rng, (uint64_t)i / 8) >> (i % 8 * 8));
+  }
+}
+
 /* What the values will overwrite. A cache that is written in part is filled
    with bytes all different, since what must stay is compared. */
 static void fill_with_poison(mla_gen *g, int32_t slot) {
   mla_tensor *t = &g->v->tensor[slot];
-  int64_t extent = mla_tensor_extent(t);
   unsigned char *bytes = t->data, poison = (unsigned char)g->poison;
   if (g->v->alias[slot] >= 0) return;
   if (g->v->role[slot] == MLA_ROLE_OUT)
@@ -186,10 +195,7 @@ static void fill_with_poison(mla_gen *g, int32_t slot) {
     }
     return;
   }
-  mla_rng rng = mla_gen_stream(g, "before");
-  for (int64_t i = 0; i < extent; i++)
-    bytes[i] =
-        (unsigned char)(mla_rng_bits(rng, (uint64_t)i / 8) >> (i % 8 * 8));
+  mla_gen_bytes(mla_gen_stream(g, "before"), t);
 }
 
 static mla_status lay_out_all(mla_gen *g, mla_error *err) {

@@ -66,8 +66,12 @@ double mla_gen_value(const mla_gen *g, mla_rng rng, int64_t i, int64_t column);
 /* How much dist=big and dist=tiny multiply by. */
 double mla_gen_range(const mla_gen *g);
 
+/* Any bytes, wherever the tensor's memory is looked at. */
+void mla_gen_bytes(mla_rng rng, mla_tensor *t);
 /* A number of the list of edges: ties, limits, zeros, no NaN. */
 double mla_gen_edge_number(uint64_t bits);
+/* Or NaN, or an infinity. */
+double mla_gen_edge_any(uint64_t bits);
 
 /* Describes the caches, once they have memory. */
 void mla_gen_caches(mla_gen *g);

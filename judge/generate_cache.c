@@ -121,11 +121,24 @@ static double middle(int32_t code, uint64_t bits) {
   return bits >> 40 & 1 ? -x : x;
 }
 
-/* Under a scale that is given, anything may come: beyond the range, NaN. */
-static double edge_of_one(const mla_gen *g, mla_rng rng, int64_t i,
-                          uint64_t bits) {
-  if (bits >> 62) return middle(g->rows.layout.code, bits) * g->rows.scale;
-  return mla_gen_value(g, rng, i, 0);
+/* Round a dialect's largest code: where saturation begins. */
+static double near_largest(int32_t code, uint64_t bits) {
+  uint32_t last = code == MLA_FP8_E5M2 ? 0x7b : 0x7e;
+  double most = mla_decode(code, code == MLA_FP8_E4M3FNUZ ? 0x7f : last);
+  double x = most * (0.9 + (double)(bits & 0xff) / 1024);
+  return bits >> 40 & 1 ? -x : x;
+}
+
+/* Under a scale that is given, anything may come: beyond the range, NaN. What
+   is drawn from the highest bits is told from the others. */
+static double edge_of_one(const mla_gen *g, uint64_t bits, double bell) {
+  int32_t code = g->rows.layout.code;
+  switch (bits >> 61) {
+    case 0: return bell;
+    case 1: return mla_gen_edge_any(bits & 0xffffff);
+    case 2: return near_largest(code, bits) * g->rows.scale;
+    default: return middle(code, bits) * g->rows.scale;
+  }
 }
 
 /*
@@ -141,7 +154,7 @@ double mla_gen_edge_value(const mla_gen *g, mla_rng rng, int64_t token,
   uint64_t bits = mla_rng_bits(rng, (uint64_t)i);
   double bell = mla_rng_bell(rng, (uint64_t)i);
   double unit = mla_ldexp(1, (int)(token % 7) - 5);
-  if (!x->scale) return edge_of_one(g, rng, i, bits);
+  if (!x->scale) return edge_of_one(g, bits, bell);
   if (column >= x->codes) return mla_gen_edge_number(bits & 0xffffff);
   switch ((token + column / x->tile) % 5) {
     case 0: return (in_tile ? middle(x->code, bits) : largest(x->code)) * unit;

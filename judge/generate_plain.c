@@ -207,12 +207,7 @@ static void fill_parts(mla_gen *g) {
 static void fill_source(mla_gen *g) {
   mla_tensor *t = &g->v->tensor[MLA_T_SRC_CACHE];
   if (!t->data || g->v->alias[MLA_T_SRC_CACHE] >= 0) return;
-  mla_rng rng = mla_gen_stream(g, "src_cache");
-  unsigned char *bytes = t->data;
-  int64_t extent = mla_tensor_extent(t);
-  for (int64_t i = 0; i < extent; i++)
-    bytes[i] =
-        (unsigned char)(mla_rng_bits(rng, (uint64_t)i / 8) >> (i % 8 * 8));
+  mla_gen_bytes(mla_gen_stream(g, "src_cache"), t);
 }
 
 void mla_gen_plain(mla_gen *g) {

@@ -214,8 +214,9 @@ int mla_hearing_is_output(const hearing *h, int slot) {
 static int compare(hearing *h) {
   mla_verdict *verdict = h->verdict;
   for (int s = 0; s < MLA_T_COUNT; s++) {
-    if (!mla_hearing_is_output(h, s) || verdict->outputs == MLA_VERDICT_OUTPUTS)
-      continue;
+    if (!mla_hearing_is_output(h, s)) continue;
+    if (verdict->outputs == MLA_VERDICT_OUTPUTS)
+      return end(h, MLA_VERDICT_ERROR, "more outputs than can be judged");
     mla_output_verdict *o = &verdict->output[verdict->outputs++];
     unsigned char poison =
         h->v->role[s] == MLA_ROLE_OUT
@@ -275,11 +276,11 @@ void mla_hearing_check_fences(hearing *h, unsigned char poison) {
 static int keep_first(hearing *h) {
   for (int s = 0; s < MLA_T_COUNT; s++) {
     if (!mla_hearing_is_output(h, s)) continue;
-    size_t n = (size_t)mla_tensor_extent(&h->v->tensor[s]);
-    h->first[s] = malloc(n + 1);
+    const mla_tensor *t = &h->v->tensor[s];
+    h->first[s] = calloc((size_t)mla_tensor_extent(t) + 1, 1);
     if (!h->first[s])
       return end(h, MLA_VERDICT_ERROR, "no memory for a second run");
-    memcpy(h->first[s], mla_place_bytes(&h->place, s), n);
+    mla_span_copy(t, h->first[s], mla_place_bytes(&h->place, s));
   }
   return 1;
 }

@@ -240,17 +240,36 @@ void *mla_place_workspace(const mla_place *p) {
   return p->workspace.base + p->workspace.lead;
 }
 
-static mla_status fetch(mla_place *p, mla_placed *m, mla_error *err) {
-  if (!m->base) return MLA_OK;
-  return backend_of(p)->mem_to_host(mla_device_handle(p->device), m->image,
-                                    m->base, m->bytes, NULL, err);
+static mla_status part_to_host(mla_place *p, mla_placed *m, uint64_t at,
+                               uint64_t bytes, mla_error *err) {
+  if (!m->base || bytes == 0) return MLA_OK;
+  return backend_of(p)->mem_to_host(mla_device_handle(p->device), m->image + at,
+                                    m->base + at, bytes, NULL, err);
+}
+
+/* What lies round a tensor, and of it what is looked at. */
+static mla_status fetch(mla_place *p, int s, mla_error *err) {
+  const mla_tensor *t = &p->vector->tensor[s];
+  mla_placed *m = &p->slot[s];
+  uint64_t behind = m->lead + m->size;
+  if (!m->base || !mla_span_is_vast(t))
+    return part_to_host(p, m, 0, m->bytes, err);
+  mla_status status = part_to_host(p, m, 0, m->lead, err);
+  for (int64_t i = 0; status == MLA_OK && i < mla_span_count(t); i++) {
+    mla_span span = mla_span_at(t, i);
+    status = part_to_host(p, m, m->lead + (uint64_t)span.at,
+                          (uint64_t)span.bytes, err);
+  }
+  if (status != MLA_OK) return status;
+  return part_to_host(p, m, behind, m->bytes - behind, err);
 }
 
 mla_status mla_place_fetch(mla_place *p, mla_error *err) {
   mla_status status = settle(p, err);
   for (int s = 0; !p->on_host && s < MLA_T_COUNT && status == MLA_OK; s++)
-    status = fetch(p, &p->slot[s], err);
-  if (!p->on_host && status == MLA_OK) status = fetch(p, &p->workspace, err);
+    status = fetch(p, s, err);
+  if (!p->on_host && status == MLA_OK)
+    status = part_to_host(p, &p->workspace, 0, p->workspace.bytes, err);
   if (!p->on_host && status == MLA_OK) status = settle(p, err);
   for (int s = 0; s < MLA_T_COUNT && status == MLA_OK; s++)
     if (p->slot[s].image)

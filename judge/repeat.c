@@ -7,13 +7,13 @@
 
 #include "compare.h"
 #include "hearing.h"
+#include "spans.h"
 #include "tensor.h"
 
 static int64_t bytes_of(const mla_vector *v) {
   int64_t bytes = 0;
   for (int s = 0; s < MLA_T_COUNT; s++)
-    if (v->role[s] && v->alias[s] < 0)
-      bytes += mla_tensor_extent(&v->tensor[s]);
+    if (v->role[s] && v->alias[s] < 0) bytes += mla_span_bytes(&v->tensor[s]);
   return bytes;
 }
 
@@ -35,12 +35,15 @@ static int same_bytes(const hearing *h, int s) {
   const unsigned char *before = h->v->tensor[s].data, *first = h->first[s];
   const unsigned char *other = h->place.vector->tensor[s].data;
   const unsigned char *second = mla_place_bytes(&h->place, s);
-  int64_t n = mla_tensor_extent(&h->v->tensor[s]);
-  if (memcmp(first, second, (size_t)n) == 0) return 1;
+  const mla_tensor *t = &h->v->tensor[s];
+  if (mla_span_same(t, first, second)) return 1;
   if (other == before) return 0;
-  for (int64_t i = 0; i < n; i++) {
-    if (second[i] == first[i]) continue;
-    if (first[i] != before[i] || second[i] != other[i]) return 0;
+  for (int64_t k = 0; k < mla_span_count(t); k++) {
+    mla_span span = mla_span_at(t, k);
+    for (int64_t i = span.at; i < span.at + span.bytes; i++) {
+      if (second[i] == first[i]) continue;
+      if (first[i] != before[i] || second[i] != other[i]) return 0;
+    }
   }
   return 1;
 }

@@ -12,6 +12,7 @@
 #include "explain.h"
 #include "machine.h"
 #include "safetensors_types.h"
+#include "spans.h"
 #include "tensor.h"
 #include "vector_json.h"
 
@@ -67,6 +68,11 @@ static mla_status fill(mla_repro *r, const mla_vector *v, const mla_evidence *e,
                        const mla_verdict *verdict, mla_st_writer *w,
                        double **owned, cJSON *root) {
   cJSON *stored = NULL;
+  for (int s = 0; s < MLA_T_COUNT; s++)
+    if (v->role[s] && mla_span_is_vast(&v->tensor[s]))
+      return mla_fail(&r->err, MLA_UNSUPPORTED, "repro",
+                      "%s has gaps of gigabytes, and makes no file",
+                      mla_slot_name(s));
   add_text(root, "format", "mla-vectors");
   cJSON_AddNumberToObject(root, "version", 1);
   add_text(root, "expected_by", MLA_REFERENCE_NAME);

@@ -9,6 +9,7 @@
 #include "dtype.h"
 #include "error.h"
 #include "guard.h"
+#include "spans.h"
 #include "tensor.h"
 
 void mla_vector_init(mla_vector *v) {
@@ -77,6 +78,13 @@ mla_status mla_vector_alloc(mla_vector *v, mla_error *err) {
   for (int s = 0; s < MLA_T_COUNT; s++)
     if (v->alias[s] >= 0) v->tensor[s].data = v->tensor[v->alias[s]].data;
   return MLA_OK;
+}
+
+int mla_vector_has_vast_output(const mla_vector *v) {
+  for (int s = 0; s < MLA_T_COUNT; s++)
+    if ((v->role[s] & MLA_ROLE_OUT) && mla_span_is_vast(&v->tensor[s]))
+      return 1;
+  return 0;
 }
 
 static int64_t last_of(const mla_vector *v, int32_t slot) {

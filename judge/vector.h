@@ -70,6 +70,8 @@ mla_status mla_vector_alloc(mla_vector *v, mla_error *err);
 /* Rows of an output that must be written: tokens past query_start_loc[B] and
    rows past cu_seq_lens[B] must not. -1: all. A row is one index of the first
    axis. */
+/* Has an output gaps of gigabytes (spans.h)? */
+int mla_vector_has_vast_output(const mla_vector *v);
 int64_t mla_vector_live(const mla_vector *v, int32_t slot);
 /* What an output of the slot holds before a run under a poison: bytes of 0xff
    are -1 in whole numbers, which is a lawful answer. */

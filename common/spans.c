@@ -3,6 +3,8 @@
  */
 #include "spans.h"
 
+#include <string.h>
+
 #include "tensor.h"
 
 #define VAST ((int64_t)1 << 28) /* bytes; smaller ones are taken whole */
@@ -30,4 +32,33 @@ mla_span mla_span_at(const mla_tensor *t, int64_t i) {
   mla_span block = {i * t->stride[0] * mla_dtype_bits(t->dtype) / 8,
                     block_bytes(t)};
   return block;
+}
+
+int mla_span_is_vast(const mla_tensor *t) {
+  return has_vast_gaps(t);
+}
+
+int64_t mla_span_bytes(const mla_tensor *t) {
+  int64_t bytes = 0;
+  for (int64_t i = 0; i < mla_span_count(t); i++)
+    bytes += mla_span_at(t, i).bytes;
+  return bytes;
+}
+
+void mla_span_copy(const mla_tensor *t, void *to, const void *from) {
+  for (int64_t i = 0; i < mla_span_count(t); i++) {
+    mla_span span = mla_span_at(t, i);
+    memcpy((char *)to + span.at, (const char *)from + span.at,
+           (size_t)span.bytes);
+  }
+}
+
+int mla_span_same(const mla_tensor *t, const void *x, const void *y) {
+  for (int64_t i = 0; i < mla_span_count(t); i++) {
+    mla_span span = mla_span_at(t, i);
+    if (memcmp((const char *)x + span.at, (const char *)y + span.at,
+               (size_t)span.bytes) != 0)
+      return 0;
+  }
+  return 1;
 }
