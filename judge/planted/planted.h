@@ -43,6 +43,7 @@
 #define PLANTED_SHOWS 1u
 #define PLANTED_ROWS 2u    /* and row by row: it can be planted in one head */
 #define PLANTED_SCRATCH 4u /* what it gives follows what lay in scratch */
+#define PLANTED_FULL 8u    /* it takes sizes that profile smoke has not */
 #define PLANTED_TRACES 0u
 
 /* Which parameters are tried when a failure is explained. */

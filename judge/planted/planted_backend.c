@@ -94,10 +94,15 @@ static mla_status open_device(int32_t device, const char *options,
 
 /* What belongs to handles and plans, as a careless port keeps it. */
 static int64_t newest_length;
+static double first_scale;
 static int closed;
 
 int64_t planted_newest_length(void) {
   return newest_length;
+}
+
+double planted_first_scale(void) {
+  return first_scale;
 }
 
 int planted_is_closed(void) {
@@ -177,6 +182,7 @@ static mla_status make_plan(mla_handle *handle, const mla_problem *problem,
   mla_backend_plan *p = calloc(1, sizeof *p);
   if (!p) return MLA_OUT_OF_MEMORY;
   newest_length = limits->max_seq_len;
+  if (!(first_scale > 0)) first_scale = problem->scale;
   p->handle = *handle;
   p->problem = *problem;
   p->limits = *limits;

@@ -20,6 +20,14 @@ int planted_scaled(const planted_call *c) {
   return mla_cache_layout_of(c->p).quantised;
 }
 
+/* Of an offset the bits that a fault keeps. */
+static unsigned char *narrowed(const planted_call *c, unsigned char *bytes,
+                               unsigned char *at) {
+  uint64_t offset = (uint64_t)(at - bytes);
+  if (!FAULT(c, INT32_OFFSET)) return at;
+  return bytes + (offset & (((uint64_t)1 << c->a) - 1));
+}
+
 /* Where an entry lies, or is thought to lie. */
 static mla_cache_place place_of(const planted_call *c, const mla_tensor *cache,
                                 const mla_cache_layout *x, int64_t slot,
@@ -29,7 +37,9 @@ static mla_cache_place place_of(const planted_call *c, const mla_tensor *cache,
   int64_t block = slot / page, at = slot % page;
   mla_cache_place place = mla_cache_find(cache, x, block, at, kv_head);
   unsigned char *bytes = cache->data;
+  place.row = narrowed(c, bytes, place.row);
   if (!place.side) return place;
+  place.side = narrowed(c, bytes, place.side);
   if (FAULT(c, TILE_PLACE)) {
     place.row =
         bytes + block * cache->stride[0] + at * (x->row_bytes + x->side_bytes);
@@ -136,7 +146,9 @@ static double write_scale(const planted_call *c, const mla_tensor *cache,
   if (!x->scale) return one_scale(c, cache);
   if (FAULT(c, TILE_RULE)) pow2 = !pow2;
   if (FAULT(c, TILE_FIRST)) at = 0;
-  return mla_cache_scale(x, amax_of(value + at, x->tile), pow2);
+  double amax = amax_of(value + at, x->tile);
+  if (FAULT(c, SCALE_ZERO) && !(amax > 0)) return 0;
+  return mla_cache_scale(x, amax, pow2);
 }
 
 void planted_entry_store(const planted_call *c, const mla_tensor *cache,

@@ -18,7 +18,8 @@ struct mla_backend_plan {
   mla_problem problem;
   mla_limits limits;
   uint64_t workspace_bytes; /* used; what is declared may be less */
-  int32_t *first_lens;      /* STALE_LENS: what the first run saw */
+  int32_t runs;
+  int32_t *first_lens; /* STALE_LENS: what the first run saw */
   int64_t first_count;
 };
 
@@ -87,7 +88,11 @@ int64_t planted_int(const mla_tensor *t, int64_t i);
 int64_t planted_seq_len(const planted_call *c, int64_t request);
 /* planted_backend.c: max_seq_len of the plan that was made last. */
 int64_t planted_newest_length(void);
+/* ... the scale of the plan that was made first. */
+double planted_first_scale(void);
 int64_t planted_query_start(const planted_call *c, int64_t request);
+/* Rows of an output past the last request's, which faults write. */
+void planted_spoil_padding(const planted_call *c);
 int64_t planted_visible(const planted_call *c, int64_t seq, int64_t queries,
                         int64_t t);
 

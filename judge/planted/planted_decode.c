@@ -63,6 +63,11 @@ static void read_beyond(const planted_call *c, int64_t request, int64_t n) {
     for (int32_t i = 0; i < c->a; i++)
       sink ^= (unsigned char)((const volatile int32_t *)row)[pages + i];
   }
+  if (FAULT(c, OOB_LENS)) {
+    const mla_tensor *lens = planted_arg(c, MLA_T_SEQ_LENS);
+    const volatile int32_t *end = (const int32_t *)lens->data + lens->shape[0];
+    for (int32_t i = 0; i < c->a; i++) sink ^= (unsigned char)end[i];
+  }
   if (FAULT(c, OOB_Q)) {
     const volatile unsigned char *end =
         (const unsigned char *)q->data +
@@ -219,20 +224,6 @@ static mla_status allocate(decode_state *s, const planted_call *c) {
   return ok ? MLA_OK : MLA_OUT_OF_MEMORY;
 }
 
-/* Rows past the last request belong to nobody. */
-static void spoil_padding(const planted_call *c) {
-  int far = FAULT(c, PAD_FAR) && c->plan->limits.max_seq_len >= c->a;
-  if (!FAULT(c, PAD_NAN) && !FAULT(c, PAD_ZERO) && !far) return;
-  const mla_tensor *out = planted_arg(c, MLA_T_OUT);
-  const mla_tensor *start = planted_arg(c, MLA_T_QUERY_START_LOC);
-  double v = FAULT(c, PAD_ZERO) ? 0 : mla_decode(MLA_F32, 0x7fc00000u);
-  for (int64_t t = planted_query_start(c, start->shape[0] - 1);
-       t < out->shape[0]; t++)
-    for (int64_t h = 0; h < out->shape[1]; h++)
-      for (int64_t d = 0; d < out->shape[2]; d++)
-        mla_put(out->data, out->dtype, mla_at3(out, t, h, d), v);
-}
-
 mla_status planted_decode(const planted_call *c) {
   decode_state s;
   int64_t shift = 0;
@@ -248,7 +239,7 @@ mla_status planted_decode(const planted_call *c) {
     read_beyond(c, b, planted_seq_len(c, b));
     for (int64_t g = 0; g < kv; g++) request_rows(&s, b, g, shift);
   }
-  if (st == MLA_OK) spoil_padding(c);
+  if (st == MLA_OK) planted_spoil_padding(c);
   free(s.k);
   free(s.v);
   free(s.q);

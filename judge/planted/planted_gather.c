@@ -25,6 +25,9 @@ static int64_t table_entry(const planted_call *c, int64_t request, int64_t i) {
 int64_t planted_slot_of(const planted_call *c, int64_t request, int64_t j) {
   const mla_tensor *table = planted_arg(c, MLA_T_BLOCK_TABLE);
   int64_t bs = c->p->block_size, width = table->shape[1];
+  if (FAULT(c, TABLE_SHORT) && planted_arg(c, MLA_T_SEQ_LENS) &&
+      planted_seq_len(c, request) < c->a)
+    return j;
   if (FAULT(c, PAGE_EDGE) && j > 0 && j % bs == 0) j--;
   if (FAULT(c, PAGE_TUNED)) bs = c->a;
   if (FAULT(c, POS_BITS)) j &= ((int64_t)1 << c->a) - 1;
@@ -74,6 +77,8 @@ void planted_slot_load(const planted_call *c, const mla_tensor *cache,
   int64_t at = planted_cache_offset(c, cache, slot);
   if (cache->rank == 4) at += kv_head * cache->stride[2];
   widen(cache, at, width, to);
+  for (int64_t d = 0; FAULT(c, SCALE_PLAIN) && d < width; d++)
+    to[d] *= c->p->k_scale > 0 ? (float)c->p->k_scale : 1;
 }
 
 void planted_gather_row(const planted_call *c, const mla_tensor *cache,

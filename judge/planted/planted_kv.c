@@ -6,11 +6,18 @@
 #include "planted_core.h"
 #include "tensor.h"
 
-static void put_row(const mla_tensor *cache, int64_t at, const mla_tensor *from,
-                    int64_t token, int64_t width) {
-  for (int64_t d = 0; d < width; d++)
+static void put_row(const planted_call *c, const mla_tensor *cache, int64_t at,
+                    const mla_tensor *from, int64_t token) {
+  double scale = FAULT(c, SCALE_PLAIN) && c->p->k_scale > 0 ? c->p->k_scale : 1;
+  for (int64_t d = 0; d < from->shape[1]; d++)
     mla_put(cache->data, cache->dtype, at + d,
-            mla_get(from->data, from->dtype, mla_at2(from, token, d)));
+            mla_get(from->data, from->dtype, mla_at2(from, token, d)) / scale);
+}
+
+/* Does a slot keep its rope part this time? A race as a test can have it. */
+static int is_late(const planted_call *c, int64_t slot) {
+  static unsigned runs;
+  return FAULT(c, RACE_WRITE) && slot % c->a == 0 && runs++ * 2654435761u >> 31;
 }
 
 static void put_token(const planted_call *c, const mla_tensor *cache,
@@ -20,8 +27,8 @@ static void put_token(const planted_call *c, const mla_tensor *cache,
   int64_t l = kv->shape[1], r = pe ? pe->shape[1] : 0;
   if (!planted_scaled(c)) {
     int64_t at = planted_cache_offset(c, cache, slot);
-    put_row(cache, at, kv, token, l);
-    if (pe) put_row(cache, at + l, pe, token, r);
+    put_row(c, cache, at, kv, token);
+    if (pe && !is_late(c, slot)) put_row(c, cache, at + l, pe, token);
     return;
   }
   for (int64_t d = 0; d < l; d++)

@@ -58,3 +58,22 @@ int64_t planted_visible(const planted_call *c, int64_t seq, int64_t queries,
   if (FAULT(c, ISA_TAIL) && n > c->a) n -= n % c->a;
   return n < 0 ? 0 : n;
 }
+
+/* Rows past the last request belong to nobody. */
+static void put_rows(const planted_call *c, const mla_tensor *t, double v) {
+  int64_t requests = planted_arg(c, MLA_T_QUERY_START_LOC)->shape[0] - 1;
+  int64_t width = t->rank > 2 ? t->shape[2] : 1;
+  for (int64_t n = planted_query_start(c, requests); n < t->shape[0]; n++)
+    for (int64_t h = 0; h < t->shape[1]; h++)
+      for (int64_t d = 0; d < width; d++)
+        mla_put(t->data, t->dtype, mla_at2(t, n, h) + d, v);
+}
+
+void planted_spoil_padding(const planted_call *c) {
+  const mla_tensor *lse = planted_arg(c, MLA_T_LSE);
+  int far = FAULT(c, PAD_FAR) && c->plan->limits.max_seq_len >= c->a;
+  double nan = mla_decode(MLA_F32, 0x7fc00000u);
+  if (FAULT(c, PAD_NAN) || far) put_rows(c, planted_arg(c, MLA_T_OUT), nan);
+  if (FAULT(c, PAD_ZERO)) put_rows(c, planted_arg(c, MLA_T_OUT), 0);
+  if (FAULT(c, LSE_PADDING) && lse) put_rows(c, lse, 0);
+}

@@ -27,6 +27,9 @@
   X(LSE_SCALE, "lse-scale", "LSE-LAYOUT", PLANTED_ATTEND,                      \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_FACTORS, 0, 1.8738, 0, 1.31,         \
     "the row maximum in lse lacks the factor x of the scale")                  \
+  X(LSE_PADDING, "lse-padding", "LSE-LAYOUT", PLANTED_ATTEND, PLANTED_SHOWS,   \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "lse is written for rows past query_start_loc's end, too")                 \
   X(EMPTY_MERGE_NAN, "empty-merge-nan", "EMPTY-MERGE",                         \
     PLANTED_ATTEND | PLANTED_MERGE, PLANTED_SHOWS | PLANTED_ROWS,              \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
@@ -37,6 +40,10 @@
   X(EMPTY_MERGE_READ, "empty-merge-read", "EMPTY-MERGE", PLANTED_MERGE,        \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "an empty part's values are multiplied by 0 and added")                    \
+  X(EMPTY_MERGE_FIRST, "empty-merge-first", "EMPTY-MERGE",                     \
+    PLANTED_ATTEND | PLANTED_MERGE, PLANTED_SHOWS | PLANTED_ROWS,              \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "a row whose first part is empty is taken for empty")                      \
   X(EMPTY_ROW_STALE, "empty-row-stale", "EMPTY-ROW",                           \
     PLANTED_ATTEND | PLANTED_MERGE, PLANTED_SHOWS, PLANTED_AS_IS, 0, 0, 0, 0,  \
     "a row without keys keeps old bytes")                                      \
@@ -53,10 +60,10 @@
   X(EMPTY_SHIFT, "empty-shift", "EMPTY-ROW", PLANTED_DECODE, PLANTED_SHOWS,    \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "an empty request shifts the rows of the next ones")                       \
-  X(EMPTY_SPLIT, "empty-split", "EMPTY-SPLIT", PLANTED_DECODE,                 \
+  X(EMPTY_SPLIT, "empty-split", "EMPTY-SPLIT", PLANTED_ATTEND,                 \
     PLANTED_SCRATCH | PLANTED_SHOWS, PLANTED_AS_IS, 0, 0, 0, 0,                \
     "a split without keys leaves its scratch unwritten, and it is merged")     \
-  X(EMPTY_SPLIT_ZERO, "empty-split-zero", "EMPTY-SPLIT", PLANTED_DECODE,       \
+  X(EMPTY_SPLIT_ZERO, "empty-split-zero", "EMPTY-SPLIT", PLANTED_ATTEND,       \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "a split without keys is merged with value 0 and lse 0")                   \
   X(SPLIT_AVERAGE, "split-average", "SPLIT-REDUCE",                            \
@@ -69,10 +76,10 @@
   X(SPLIT_TYPE, "split-type", "SPLIT-REDUCE", PLANTED_ATTEND,                  \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_BITS, 8, 0, 6, 0,                    \
     "partial results pass through types of a bits of mantissa")                \
-  X(PAD_NAN, "pad-nan", "GRAPH-PAD", PLANTED_DECODE, PLANTED_SHOWS,            \
+  X(PAD_NAN, "pad-nan", "GRAPH-PAD", PLANTED_ATTEND, PLANTED_SHOWS,            \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "NaN is written into rows past query_start_loc's end")                     \
-  X(PAD_ZERO, "pad-zero", "GRAPH-PAD", PLANTED_DECODE, PLANTED_SHOWS,          \
+  X(PAD_ZERO, "pad-zero", "GRAPH-PAD", PLANTED_ATTEND, PLANTED_SHOWS,          \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "zeros are written into rows past query_start_loc's end")                  \
   X(PAD_LAST_BLOCK, "pad-last-block", "GRAPH-PAD", PLANTED_DECODE,             \
@@ -89,6 +96,9 @@
     "lengths above the planned maximum over 2^a are cut")                      \
   X(PLAN_SHARED, "plan-shared", "STALE-META", PLANTED_SEES, PLANTED_TRACES,    \
     PLANTED_AS_IS, 0, 0, 0, 0, "plans run by the limits of the newest")        \
+  X(PLAN_FIRST, "plan-first", "STALE-META", PLANTED_ATTEND, PLANTED_TRACES,    \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "all plans have the softmax scale of the first")                           \
   X(CLOSE_ALL, "close-all", "HONESTY", PLANTED_ANY, PLANTED_TRACES,            \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "closing one handle closes the device for others")                         \
@@ -100,6 +110,9 @@
   X(WS_ZEROED, "ws-zeroed", "WORKSPACE", PLANTED_ATTEND,                       \
     PLANTED_SCRATCH | PLANTED_SHOWS, PLANTED_AS_IS, 0, 0, 0, 0,                \
     "the workspace is assumed to be zero at the start")                        \
+  X(WS_KEPT, "ws-kept", "WORKSPACE", PLANTED_ATTEND, PLANTED_TRACES,           \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "later runs of a plan find in the workspace what the first left there")    \
   X(TAIL_NAN, "tail-nan", "TAIL-NAN", PLANTED_DECODE,                          \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_COUNTS, 1, 0, 3, 0,                  \
     "a rows past seq_len are multiplied by probability 0")                     \
@@ -118,6 +131,9 @@
   X(OOB_TABLE, "oob-table", "OOB-READ", PLANTED_DECODE, PLANTED_TRACES,        \
     PLANTED_AS_IS, 1, 0, 3, 0,                                                 \
     "a table entries past the last are read and thrown away")                  \
+  X(OOB_LENS, "oob-lens", "OOB-READ", PLANTED_DECODE, PLANTED_TRACES,          \
+    PLANTED_AS_IS, 1, 0, 6, 0,                                                 \
+    "a lengths past the last request's are read and thrown away")              \
   X(OOB_Q, "oob-q", "OOB-READ", PLANTED_DECODE, PLANTED_TRACES, PLANTED_AS_IS, \
     64, 0, 16, 0, "a bytes past the end of q are read and thrown away")        \
   X(OOB_CACHE, "oob-cache", "OOB-READ", PLANTED_DECODE, PLANTED_TRACES,        \
@@ -149,11 +165,14 @@
   X(ID_BITS, "id-bits", "TABLE", PLANTED_TABLED, PLANTED_SHOWS | PLANTED_ROWS, \
     PLANTED_BITS, 16, 0, 15, 0, "block ids are narrowed to a bits")            \
   X(ID_FLOAT, "id-float", "TABLE", PLANTED_TABLED,                             \
-    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    PLANTED_SHOWS | PLANTED_ROWS | PLANTED_FULL, PLANTED_AS_IS, 0, 0, 0, 0,    \
     "block ids pass through f32, which holds 24 bits")                         \
   X(TABLE_WINDOW, "table-window", "TABLE", PLANTED_TABLED,                     \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_TILES, 64, 0, 256, 0,                \
     "behind the a-th page of a request its first ones come again")             \
+  X(TABLE_SHORT, "table-short", "TABLE", PLANTED_SEES,                         \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_TILES, 16, 0, 40, 0,                 \
+    "requests of fewer than a keys are read as if they had no block table")    \
   X(SLOT_NEGATIVE, "slot-negative", "SLOT-WRITE", PLANTED_WRITE,               \
     PLANTED_SHOWS, PLANTED_AS_IS, 0, 0, 0, 0, "slot -1 is written as slot 0")  \
   X(SLOT_COMPACT, "slot-compact", "SLOT-WRITE", PLANTED_WRITE, PLANTED_SHOWS,  \
@@ -172,12 +191,14 @@
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_BITS, 16, 0, 15, 0,                  \
     "entries of lists are narrowed to a bits")                                 \
   X(ROWS_MANY, "rows-many", "INT32",                                           \
-    PLANTED_ATTEND | PLANTED_MERGE | PLANTED_Q | PLANTED_V, PLANTED_SHOWS,     \
-    PLANTED_LIMITS, 0, 65536, 0, 4096, "tokens past the first x are left out") \
+    PLANTED_ATTEND | PLANTED_MERGE | PLANTED_Q | PLANTED_V,                    \
+    PLANTED_SHOWS | PLANTED_FULL, PLANTED_LIMITS, 0, 65536, 0, 4096,           \
+    "tokens past the first x are left out")                                    \
   X(SLOT_MANY, "slot-many", "SLOT-WRITE", PLANTED_WRITE, PLANTED_SHOWS,        \
     PLANTED_LIMITS, 0, 1024, 0, 65536,                                         \
     "tokens past the first x are not written")                                 \
-  X(INT32_OFFSET, "int32-offset", "INT32", PLANTED_PAGED,                      \
+  X(INT32_OFFSET, "int32-offset", "INT32",                                     \
+    PLANTED_PAGED | PLANTED_WRITE | PLANTED_COPY,                              \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_BITS, 31, 0, 16, 0,                  \
     "cache offsets wrap at a bits")                                            \
   X(HEADS_DROP, "heads-drop", "HEADS", PLANTED_HEADED, PLANTED_SHOWS,          \
@@ -267,6 +288,11 @@
   X(SCALE_OF_PAGE, "scale-of-page", "KV-SCALE", PLANTED_PAGED,                 \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "all tokens of a page have the scale of its first")                        \
+  X(SCALE_PLAIN, "scale-plain", "KV-SCALE", PLANTED_PAGED | PLANTED_WRITE,     \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "k_scale is applied to a cache of a type that has none")                   \
+  X(SCALE_ZERO, "scale-zero", "KV-SCALE", PLANTED_WRITE, PLANTED_SHOWS,        \
+    PLANTED_AS_IS, 0, 0, 0, 0, "numbers that are all 0 have the scale 0")      \
   X(TILE_FIRST, "tile-first", "TILE-SCALE", PLANTED_PAGED | PLANTED_WRITE,     \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "all tiles of an entry have the scale of its first")                       \
@@ -500,6 +526,9 @@
   X(RANGE_SCORE, "range-score", "RANGE", PLANTED_ATTEND,                       \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_LIMITS, 0, 65504, 0, 2000,           \
     "q.k overflows at x before it is scaled")                                  \
+  X(RANGE_BITS, "range-bits", "RANGE", PLANTED_ATTEND,                         \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_BITS, 11, 0, 8, 0,                   \
+    "scores are rounded to a bits of mantissa")                                \
   X(RANGE_SUM, "range-sum", "RANGE", PLANTED_ATTEND,                           \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_LIMITS, 0, 65504, 0, 3000,           \
     "unnormalised sums of P V overflow at x")                                  \
@@ -518,6 +547,9 @@
   X(RACE_LATE, "race-late", "RACE", PLANTED_ATTEND | PLANTED_MERGE,            \
     PLANTED_TRACES, PLANTED_AS_IS, 6, 0, 4, 0,                                 \
     "one row in a is not stored yet in every other run")                       \
+  X(RACE_WRITE, "race-write", "RACE", PLANTED_WRITE, PLANTED_TRACES,           \
+    PLANTED_AS_IS, 3, 0, 2, 0,                                                 \
+    "one slot in a keeps its rope part from before, in some runs")             \
   X(RACE_THREADS, "race-threads", "RACE", PLANTED_ATTEND, PLANTED_TRACES,      \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "partial results lie in memory that all runs share")                       \

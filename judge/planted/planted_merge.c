@@ -35,6 +35,7 @@ void planted_combine(const planted_call *c, int32_t parts, int32_t dv,
   int32_t from, to, live = 0;
   float max = -INFINITY, total = 0;
   live_parts(c, parts, &from, &to);
+  if (FAULT(c, EMPTY_MERGE_FIRST) && is_empty(c, lses[from])) to = from;
   for (int32_t i = from; i < to; i++) {
     if (is_empty(c, lses[i])) continue;
     live++;

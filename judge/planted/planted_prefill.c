@@ -14,6 +14,7 @@ typedef struct prefill_state {
   float *q, *scores;
   planted_range *ranges;
   int32_t l, r, p, v_dim;
+  int64_t longest; /* context, where it comes in chunks; else 0 */
 } prefill_state;
 
 static int64_t context_of(const planted_call *c, int64_t b) {
@@ -107,14 +108,19 @@ static void up_project(prefill_state *s, int64_t rows) {
 
 /* Context in chunks, then the new tokens. */
 static int32_t make_ranges(prefill_state *s, int64_t context, int64_t rows) {
-  int64_t chunk = s->c->plan->limits.context_chunk;
+  const planted_call *c = s->c;
+  int64_t chunk = c->plan->limits.context_chunk, lo = 0;
+  int empties = FAULT(c, EMPTY_SPLIT) || FAULT(c, EMPTY_SPLIT_ZERO);
   int32_t count = 0;
   if (chunk <= 0) chunk = context > 0 ? context : 1;
-  for (int64_t lo = 0; lo < context; lo += chunk) {
+  for (; lo < context; lo += chunk) {
     int64_t hi = lo + chunk < context ? lo + chunk : context;
-    if (FAULT(s->c, CHUNK_ONLY)) count = 0;
+    if (FAULT(c, CHUNK_ONLY)) count = 0;
     s->ranges[count++] = (planted_range){lo, hi};
   }
+  /* Chunks of longer contexts, in which this request has no key. */
+  for (; empties && lo < s->longest; lo += chunk)
+    s->ranges[count++] = (planted_range){context, context};
   s->ranges[count++] = (planted_range){context, rows};
   return count;
 }
@@ -151,7 +157,10 @@ static void request_head(prefill_state *s, int64_t b, int64_t head,
 
 static mla_status allocate(prefill_state *s, const planted_call *c) {
   int64_t requests = planted_arg(c, MLA_T_SEQ_LENS)->shape[0], rows = 1;
+  s->longest = 0;
   for (int64_t b = 0; b < requests; b++) {
+    int64_t used = c->plan->limits.context_chunk > 0 ? context_used(c, b) : 0;
+    if (used > s->longest) s->longest = used;
     int64_t n = context_used(c, b) + planted_query_start(c, b + 1) -
                 planted_query_start(c, b) + rows_behind(c, b);
     if (n > rows) rows = n;
@@ -196,6 +205,7 @@ mla_status planted_prefill(const planted_call *c) {
     for (int64_t h = 0; h < c->p->num_heads; h++)
       if (!skip_head(c, h)) request_head(&s, b, h, context, queries);
   }
+  if (st == MLA_OK) planted_spoil_padding(c);
   release(&s);
   return st;
 }

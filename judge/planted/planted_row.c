@@ -45,7 +45,9 @@ static float score_of(const planted_call *c, const planted_row *row,
   double scale = c->p->scale;
   if (FAULT(c, YARN_SCALE)) scale = 1 / sqrt(keys->dk);
   if (FAULT(c, YARN_FACTOR)) scale *= c->x;
+  if (FAULT(c, PLAN_FIRST)) scale = planted_first_scale();
   s *= (float)scale;
+  if (FAULT(c, RANGE_BITS)) s = planted_rounded(s, c->a);
   float cap = (float)c->p->logits_soft_cap;
   if (cap > 0 && FAULT(c, RANGE_TANH)) {
     float e = expf(2 * s / cap);
@@ -123,7 +125,9 @@ static void attend_range(const planted_call *c, const planted_row *row,
                          const planted_keys *keys, planted_range r,
                          float *scores, float *acc, float *lse) {
   float total = 0;
-  if (!FAULT(c, WS_ZEROED)) memset(acc, 0, (size_t)keys->dv * sizeof *acc);
+  int kept = FAULT(c, WS_KEPT) && c->plan->runs > 1;
+  if (!FAULT(c, WS_ZEROED) && !kept)
+    memset(acc, 0, (size_t)keys->dv * sizeof *acc);
   for (int64_t j = r.lo; j < r.hi; j++)
     scores[j - r.lo] = score_of(c, row, keys, j);
   float max = max_of(scores, r.hi - r.lo);

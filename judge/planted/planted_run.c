@@ -112,6 +112,7 @@ mla_status planted_run_prefix(const mla_backend_plan *plan,
   (void)workspace_bytes;
   mla_backend_plan *own = (mla_backend_plan *)(uintptr_t)plan;
   remember_lens(own, args);
+  own->runs++;
   planted_call c = {own,
                     &plan->problem,
                     args,

@@ -5,9 +5,10 @@
 set -u
 LC_ALL=C
 export LC_ALL
+house=$(cd "$(dirname "$0")" && pwd)
 cd "${1:?usage: check_house.sh ROOT [RULE...]}" || exit 2
 shift
-all_rules='layers core names length columns markers paths text'
+all_rules='layers core names length columns markers paths text hazards'
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 
@@ -107,6 +108,18 @@ rule_text() {
   text_files | grep -vE '\.md$|^LICENSE$' |
     xargs -r grep -nEH "$tab|[ ]+\$|$(printf '\r')\$" |
     sed 's/$/  (tab, carriage return or blank at the end)/'
+}
+
+# Every way that kernels were wrong has its answer, and the names in it exist.
+# tests/cli/test_hazards.sh sees that the answers are true.
+rule_hazards() {
+  [ -d judge/planted ] || return
+  profiles=$(sed -n 's/^@include  *//p' golden/profiles/full.txt
+    echo full invalid batch)
+  # shellcheck disable=SC2046
+  awk -v lines="${HAZARDS:-143}" -f "$house/hazards.awk" judge/planted/*_list.h \
+    docs/hazards.md $(printf 'golden/profiles/%s.txt ' $profiles) \
+    docs/hazards.tsv "$work/files" 2>&1
 }
 
 text_files() {

@@ -84,6 +84,33 @@ fault text 'a blank at the end of a line'
 printf 'int a;\r\n' >"$tree/common/crlf.c"
 fault text 'a carriage return'
 
+# A map of hazards of one line, whole; then without one thing at a time.
+hazards() { # hazards LINE WANTED WHAT
+  mkdir -p "$tree/judge/planted" "$tree/docs" "$tree/golden/profiles"
+  echo '  X(A, "tail-nan", "TAIL-NAN", "what it is")' \
+    >"$tree/judge/planted/planted_list.h"
+  printf '### TAIL-NAN\n- `tail-nan`: what\n' >"$tree/docs/hazards.md"
+  echo '@include smoke' >"$tree/golden/profiles/full.txt"
+  echo '?decode:bf16:b1  TAIL-NAN' >"$tree/golden/profiles/smoke.txt"
+  touch "$tree/golden/profiles/invalid.txt" "$tree/golden/profiles/batch.txt"
+  echo "$1" | tr ' ~' '\t ' >"$tree/docs/hazards.tsv"
+  HAZARDS=1 sh "$here/check_house.sh" "$tree" hazards >/dev/null 2>&1
+  verdict "$2" $? "hazards: $3"
+  fresh_tree
+  rm -rf "$tree/docs" "$tree/golden"
+}
+hazards 'B1 x#1 TAIL-NAN tail-nan;a=2 decode:bf16:b1 so' 0 'a whole line'
+hazards 'B1 x#1 TAIL-NAN - - no:~never' 0 'a reason'
+hazards 'B1 x#1 TAIL-NAN - test:tests/test.h so' 0 'a test'
+hazards '' 1 'no line'
+hazards 'B1 x#1 TAIL-NAN - - so' 1 'no answer'
+hazards 'B1 x#1 TAIL-NAN tail-nan - so' 1 'a fault that nothing shows'
+hazards 'B1 x#1 TAIL-NAN tail decode:bf16:b1 so' 1 'no such fault'
+hazards 'B1 x#1 TAIL-NAN tail-nan decode:bf16:b2 so' 1 'no such case'
+hazards 'B1 x#1 TAIL-NAN - test:tests/none.h so' 1 'no such test'
+hazards 'B1 x#1 TAIL tail-nan decode:bf16:b1 so' 1 'no such class'
+hazards 'B1 x#1 TAIL-NAN tail-nan decode:bf16:b1' 1 'a field is missing'
+
 rm -rf "${tree:?}"/*
 sh "$here/check_house.sh" "$tree" >/dev/null 2>&1
 verdict 2 $? 'a tree without sources'
