@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -59,16 +60,24 @@ static FILE *open_part(const char *path, char *part, size_t room) {
   return NULL;
 }
 
+/* A pipe, a device or a link is written to: a new file in its place would take
+   /dev/null from everybody. */
+static int is_special(const char *path) {
+  struct stat s;
+  return lstat(path, &s) == 0 && !S_ISREG(s.st_mode);
+}
+
 mla_status mla_file_write(const char *path, const void *bytes, size_t count,
                           mla_error *err) {
   char part[4096];
+  int special = is_special(path);
   errno = 0;
-  FILE *file = open_part(path, part, sizeof part);
+  FILE *file = special ? fopen(path, "wb") : open_part(path, part, sizeof part);
   int ok = file && fwrite(bytes, 1, count, file) == count;
   if (file && fclose(file) != 0) ok = 0;
-  if (ok && rename(part, path) == 0) return MLA_OK;
+  if (ok && (special || rename(part, path) == 0)) return MLA_OK;
   mla_fail(err, MLA_NOT_AVAILABLE, "path", "%.160s cannot be written: %s", path,
            strerror(errno));
-  if (file) remove(part);
+  if (file && !special) remove(part);
   return MLA_NOT_AVAILABLE;
 }

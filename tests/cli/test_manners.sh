@@ -122,5 +122,13 @@ if [ -w /dev/full ]; then
   code=0
   "$mlacheck" list ops >/dev/full 2>/dev/null || code=$?
   [ $code = 3 ] || fail "exit code $code on a full disk"
+  ln -s /dev/full "$work/full"
+  expect 3 run --backend ref --only merge:f16 --json "$work/full"
+  [ -L "$work/full" ] || fail 'a report takes the place of a device'
 fi
+mkfifo "$work/pipe"
+cat "$work/pipe" >"$work/report" &
+expect 0 run --backend ref --only merge:f16 --json "$work/pipe"
+wait
+grep -q '"mla-report"' "$work/report" || fail 'no report comes through a pipe'
 finish
