@@ -130,6 +130,21 @@ static mla_status fill_docket(mla_docket *d, run_options *o, mla_error *err) {
   return status;
 }
 
+/* Cases of batch building ask the library's builder: a backend that is named
+   would pass without being called. 0: it has said so. */
+static int check_whom(const mla_docket *d, const target *t) {
+  for (int32_t i = 0; i < mla_docket_count(d); i++) {
+    const mla_item *item = mla_docket_at(d, i);
+    if (item->kind != MLA_ITEM_BATCH || (!t->backend && !t->plugin)) continue;
+    usage_error("run",
+                "%.60s is asked of the library, not of a backend: "
+                "leave --backend and --plugin out, or see `mlacheck export`",
+                item->id);
+    return 0;
+  }
+  return 1;
+}
+
 /* ---------------------------------------------------------------- the run */
 
 static run_how how_of(const run_options *o, int text, crew_member *first) {
@@ -184,6 +199,8 @@ int cmd_run(int argc, char **argv) {
   mla_status status =
       docket ? fill_docket(docket, &o, &err) : MLA_OUT_OF_MEMORY;
   int code = status == MLA_OK ? EXIT_SATISFIED : say(&err, status);
+  if (code == EXIT_SATISFIED && !check_whom(docket, &o.target))
+    code = EXIT_USAGE;
   if (code == EXIT_SATISFIED && o.keep && !folder_make("run", o.keep))
     code = EXIT_ENVIRONMENT;
   if (code == EXIT_SATISFIED && o.repro && !folder_make("run", o.repro))

@@ -21,11 +21,15 @@ static uint64_t digest_text(uint64_t digest, const char *text) {
   return mla_digest_u64(digest, UINT64_MAX);
 }
 
-/* Of what is asked: names, cases, seeds, and which are required. */
+/* Of what is asked: of which profile or part of it, names, cases, seeds, and
+   which are required. */
 static uint64_t digest_of(const cJSON *index) {
   uint64_t digest = mla_digest_start();
   const cJSON *entry;
   digest = digest_text(digest, cJSON_GetStringValue(GET(index, "profile")));
+  cJSON_ArrayForEach(entry, GET(index, "only")) {
+    digest = digest_text(digest, cJSON_GetStringValue(entry));
+  }
   cJSON_ArrayForEach(entry, GET(index, "cases")) {
     const cJSON *seed = GET(entry, "seed");
     digest = digest_text(digest, cJSON_GetStringValue(GET(entry, "name")));

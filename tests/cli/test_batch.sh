@@ -11,6 +11,8 @@ dir=$work/batches
 slots='batch:b3,page16,ctx=0+15+16,q=16+1+1'
 
 # ---- the library's own builder, by name and by the golden file
+expect 2 run --backend ref --profile batch
+has err 'is asked of the library, not of a backend'
 expect 0 run --profile batch -v
 has out "PASS  $slots"
 has out "kernel the library's mla_batch"

@@ -74,6 +74,11 @@ has out 'u_ack" is no member'
 sed 's/\("seed":[[:space:]]*\)7/\18/' "$work/first.json" >"$dir/index.json"
 expect 2 verify "$dir"
 has err 'index.json was changed'
+sed 's/\("only":[[:space:]]*\[\)/\1"absorb"/' "$work/first.json" \
+  >"$dir/index.json"
+! cmp -s "$work/first.json" "$dir/index.json" || fail 'no list of patterns'
+expect 2 verify "$dir"
+has err 'index.json was changed'
 printf '[]' >"$dir/index.json"
 expect 2 verify "$dir"
 has err 'is no index'
