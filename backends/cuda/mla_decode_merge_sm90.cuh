@@ -23,30 +23,29 @@ typedef struct mla_sm90_merge_grid {
 
 /* Sums of an item's warps, this one's first, added in order: the bits do not
    depend on who came first. */
-MLA_DEV void sm90_sum_warps(sm90_sum<1> &sum,
-                            const sm90_sum<1> (&shared)[SM90_MERGE_WARPS][32],
-                            int warps) {
-  sm90_sum<1> all[SM90_MERGE_WARPS];
-  float top[2] = {MLA_NEG_INF, MLA_NEG_INF};
-#pragma unroll
-  for (int g = 0; g < SM90_MERGE_WARPS; g++) {
-    sm90_sum_begin(all[g]);
-    if (g < warps)
-      all[g] = shared[(MLA_WAVE_ID + g) % SM90_MERGE_WARPS][MLA_LANE];
-    top[0] = fmaxf(top[0], all[g].top[0]);
-    top[1] = fmaxf(top[1], all[g].top[1]);
-  }
+template <int Slices>
+MLA_DEV void sm90_sum_warps(
+    sm90_sum<Slices> &sum,
+    const sm90_sum<Slices> (&shared)[SM90_MERGE_WARPS][32], int warps) {
   sm90_sum_begin(sum);
-  sum.top[0] = top[0], sum.top[1] = top[1];
 #pragma unroll
   for (int g = 0; g < SM90_MERGE_WARPS; g++) {
+    if (g >= warps) break;
+    const sm90_sum<Slices> &one = shared[MLA_WAVE_ID + g][MLA_LANE];
+    sum.top[0] = fmaxf(sum.top[0], one.top[0]);
+    sum.top[1] = fmaxf(sum.top[1], one.top[1]);
+  }
+#pragma unroll
+  for (int g = 0; g < SM90_MERGE_WARPS; g++) {
+    if (g >= warps) break;
+    const sm90_sum<Slices> &one = shared[MLA_WAVE_ID + g][MLA_LANE];
     float by[2];
 #pragma unroll
     for (int r = 0; r < 2; r++) {
-      by[r] = sm90_exp2(all[g].top[r] - sm90_base(top[r]));
-      sum.weight[r] += by[r] * all[g].weight[r];
+      by[r] = sm90_exp2(one.top[r] - sm90_base(sum.top[r]));
+      sum.weight[r] += by[r] * one.weight[r];
     }
-    sm90_weigh(sum.value, all[g].value, by);
+    sm90_weigh(sum.value, one.value, by);
   }
 }
 
@@ -100,28 +99,49 @@ MLA_DEV int sm90_find_splits(const mla_sm90_args &a, int entries,
   return all;
 }
 
+/* Warps an item, as a shift: more than one where few requests are split, and
+   each of those may be in many parts. */
+MLA_DEV int sm90_merge_shift(int items) {
+  const int warps = (int)gridDim.x * SM90_MERGE_WARPS;
+  int shift = 0;
+  while (1 << shift < SM90_MERGE_WARPS && items << (shift + 1) <= warps)
+    shift++;
+  return shift;
+}
+
 /*
  * Many: blocks, as many as there is room for at once, take items of what is
- * split in turn, so that the rest costs nothing.
+ * split in turn, so that the rest costs nothing. Of a tile there are at least
+ * 32 items, so that a block's warps share theirs with no other block.
  */
 static __global__ void __launch_bounds__(SM90_MERGE_THREADS)
     mla_decode_merge_many_sm90(const mla_sm90_args a,
                                const mla_sm90_merge_grid g) {
   __shared__ sm90_splits splits;
+  __shared__ sm90_sum<SM90_MERGE_SLICES> shared[SM90_MERGE_WARPS][32];
   pdl_launch();
   pdl_wait();
   const int a_tile = SM90_SLICES / SM90_MERGE_SLICES * g.warps;
   const int each = a_tile * g.tiles;
   const int all = sm90_find_splits(a, g.entries, splits) * each;
+  const int shift = sm90_merge_shift(all);
+  const int share = 1 << shift, mine = MLA_WAVE_ID & (share - 1);
 #pragma unroll 1
-  for (int i = (int)blockIdx.x * SM90_MERGE_WARPS + MLA_WAVE_ID; i < all;
-       i += (int)gridDim.x * SM90_MERGE_WARPS) {
+  for (int n = (int)blockIdx.x * SM90_MERGE_WARPS + MLA_WAVE_ID;
+       n < all << shift; n += (int)gridDim.x * SM90_MERGE_WARPS) {
+    const int i = n >> shift;
     const mla_plan_split &split = splits.of[i / each];
     const int tile = i % each / a_tile, at = i % a_tile;
     const sm90_slice x = sm90_slice_of(
         tile, g.tiles, at / g.warps * SM90_MERGE_SLICES, at % g.warps);
     sm90_sum<SM90_MERGE_SLICES> sum;
-    sm90_sum_pieces(a, split, x, split.part, 1, sum);
+    sm90_sum_pieces(a, split, x, split.part + mine, share, sum);
+    if (share > 1) { /* there is one turn only */
+      shared[MLA_WAVE_ID][MLA_LANE] = sum;
+      __syncthreads();
+      if (mine) return;
+      sm90_sum_warps(sum, shared, share);
+    }
     sm90_put_merged(a, split, x, sum);
   }
 }

@@ -25,7 +25,9 @@ mla_status mla_sm90_merge(const mla_gpu_call *c, const mla_sm90_args &a,
   const int entries = a.plan.requests < g.parts ? a.plan.requests : g.parts;
   mla_sm90_merge_grid m = {entries, g.m_blocks, mla_sm90_warps(rows), 1};
   const int64_t items = (int64_t)SM90_SLICES * m.warps * m.tiles * entries;
-  if (items > most)
+  /* Where an item would have one warp, a request in many parts would be waited
+     for: those that are split are found first, and warps are shared out. */
+  if (2 * items > most)
     return launch(c, mla_decode_merge_many_sm90, dim3((unsigned)room), a, m);
   /* More warps for each of them. */
   while (m.share < SM90_MERGE_WARPS && items * m.share * 2 <= most)
