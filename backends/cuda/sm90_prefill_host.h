@@ -8,14 +8,10 @@
 #include <stdio.h>
 
 #include "cuda_fast.h"
-#include "gpu_run_copy.h"
 #include "mla_prefill_bf16_sm90.cuh"
+#include "sm90_even.h"
 #include "sm90_launch.h"
 #include "sm90_product.h"
-
-extern "C" {
-#include "tensor.h"
-}
 
 /* Up-projected: [slots][heads][128 of key, 128 of value]. */
 enum { MLA_SM90_UP = 256, MLA_SM90_COUNTER_BYTES = 256 };
@@ -31,8 +27,7 @@ static inline int mla_sm90_prefills(const mla_handle *h, const mla_problem *p) {
          mla_tensor_map_encoder() != NULL;
 }
 
-/* Bits that follow from a row's data alone must not follow from how tensors
-   lie: where that is asked for, these kernels take all of them. */
+/* Where invariance is asked for, these kernels take tensors of any strides. */
 static inline void mla_sm90_prefill_describe(const mla_problem *p,
                                              mla_answer *answer) {
   snprintf(answer->kernel, sizeof answer->kernel,
@@ -59,9 +54,6 @@ typedef struct mla_sm90_prefill_inputs {
   mla_tensor q, kv_c, k_pe, w;
 } mla_sm90_prefill_inputs;
 
-static inline uint64_t mla_sm90_even_bytes(int64_t rows, int64_t width) {
-  return (uint64_t)(rows * width * 2 + 255) / 256 * 256;
-}
 /* Bytes of the workspace for copies of inputs. */
 static inline uint64_t mla_sm90_prefill_even(const mla_problem *p,
                                              const mla_limits *l) {
@@ -73,29 +65,6 @@ static inline uint64_t mla_sm90_prefill_even(const mla_problem *p,
          mla_sm90_even_bytes(heads * MLA_SM90_UP, p->kv_lora_rank);
 }
 
-/* The call's tensor, or a dense copy of it; *at moves behind that. */
-static inline mla_status mla_sm90_even_tensor(const mla_gpu_call *c, int slot,
-                                              unsigned char **at,
-                                              mla_tensor *t) {
-  *t = *mla_arg(c->args, slot);
-  if (mla_sm90_even_walk(t)) return MLA_OK;
-  const mla_tensor from = *t;
-  const int k = from.rank - 1;
-  *t = mla_tensor_dense(*at, from.dtype, from.rank, from.shape);
-  mla_copy_args x = {};
-  x.in = from.data;
-  x.out = t->data;
-  x.in_dtype = x.out_dtype = from.dtype;
-  x.in_i = from.stride[0];
-  x.in_j = from.stride[k - 1];
-  x.out_i = t->stride[0];
-  x.out_j = t->stride[k - 1];
-  x.in_k = x.out_k = 1;
-  x.count = from.shape[k];
-  const int64_t rows = k > 1 ? from.shape[1] : 1;
-  *at += mla_sm90_even_bytes(from.shape[0] * rows, x.count);
-  return mla_gpu_copy(c, x, from.shape[0], rows);
-}
 static inline mla_status mla_sm90_prefill_inputs_of(
     const mla_gpu_call *c, unsigned char *at, mla_sm90_prefill_inputs *x) {
   mla_status st = mla_sm90_even_tensor(c, MLA_T_Q, &at, &x->q);

@@ -5,6 +5,7 @@
 
 #include "cuda_fast.h"
 #include "mla_product_bf16_sm90.cuh"
+#include "sm90_even.h"
 #include "sm90_launch.h"
 #include "sm90_product.h"
 
@@ -43,27 +44,41 @@ static int serves(const mla_handle *h, const mla_problem *p,
 
 static uint64_t workspace(const mla_handle *h, const mla_problem *p,
                           const mla_limits *l) {
-  (void)h, (void)p, (void)l;
-  return 0;
+  const int64_t m = l->tokens, n = p->hidden_size, k = p->q_lora_rank;
+  (void)h;
+  if (!(p->flags & MLA_BATCH_INVARIANT)) return 0;
+  return mla_sm90_even_bytes(m, k) + mla_sm90_even_bytes(n, k) +
+         mla_sm90_even_bytes(m, n);
 }
 
+/* Where invariance is asked for, it takes tensors of any strides. */
 static void describe(const mla_problem *p, mla_answer *answer) {
-  (void)p;
   snprintf(answer->kernel, sizeof answer->kernel,
            "product_" MLA_SM90_TEXT "_sm90");
-  answer->determinism = MLA_DETERMINISM_BATCH_INVARIANT;
+  answer->determinism = p->flags & MLA_BATCH_INVARIANT
+                            ? MLA_DETERMINISM_BATCH_INVARIANT
+                            : MLA_DETERMINISM_RUN_TO_RUN;
+  answer->workspace_alignment = 256;
 }
 
 static int takes(const mla_gpu_call *c) {
-  return mla_sm90_even_walk(mla_arg(c->args, MLA_T_A)) &&
-         mla_sm90_even_walk(mla_arg(c->args, MLA_T_B)) &&
-         mla_sm90_even_walk(mla_arg(c->args, MLA_T_OUT));
+  return (c->p->flags & MLA_BATCH_INVARIANT) ||
+         (mla_sm90_even_walk(mla_arg(c->args, MLA_T_A)) &&
+          mla_sm90_even_walk(mla_arg(c->args, MLA_T_B)) &&
+          mla_sm90_even_walk(mla_arg(c->args, MLA_T_OUT)));
 }
 
 static mla_status run(const mla_gpu_call *c) {
-  return MLA_SM90_NAME(mla_launch_product)(
-      c, mla_arg(c->args, MLA_T_A), mla_arg(c->args, MLA_T_B),
-      mla_arg(c->args, MLA_T_OUT), NULL, NULL);
+  const mla_tensor *out = mla_arg(c->args, MLA_T_OUT);
+  unsigned char *at = c->workspace;
+  mla_tensor a, b;
+  mla_status st = mla_sm90_even_tensor(c, MLA_T_A, &at, &a);
+  if (st == MLA_OK) st = mla_sm90_even_tensor(c, MLA_T_B, &at, &b);
+  if (st != MLA_OK) return st;
+  const mla_tensor to = mla_sm90_even_place(*out, &at);
+  st = MLA_SM90_NAME(mla_launch_product)(c, &a, &b, &to, NULL, NULL);
+  if (st != MLA_OK || to.data == out->data) return st;
+  return mla_sm90_copy_tensor(c, to, *out);
 }
 
 const mla_gpu_fast MLA_SM90_NAME(mla_cuda_product) = {serves, workspace,

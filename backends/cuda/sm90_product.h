@@ -15,13 +15,6 @@ static inline mla_status mla_sm90_map_rows(const mla_tensor *t, uint32_t rows,
   return mla_tensor_map(map, t->data, 2, size, stride, box, err);
 }
 
-/* Does the copy engine take it? It wants 16-byte steps. */
-static inline int mla_sm90_even_walk(const mla_tensor *t) {
-  for (int axis = 0; axis + 1 < t->rank; axis++)
-    if (t->stride[axis] % 8) return 0;
-  return (uintptr_t)t->data % 16 == 0;
-}
-
 /*
  * out[M,N] = a[M,K] x b[N,K]^T, all of SM90_TYPE and of even walk, K a
  * multiple of 64; *counter (or NULL) becomes 0. live (or NULL): whether 128
