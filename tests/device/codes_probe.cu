@@ -4,7 +4,8 @@
  *
  *   codes_probe [FORMAT KEYS H B]...   KEYS: of a request, all of them; or
  * L2048: as many listed of 32768; or P8192: 2048 listed of one request's 8192,
- * B of its tokens; or 131072+100: 100, but of the first request 131072
+ * B of its tokens; or 131072+100: 100, but of the first request 131072; or
+ * 4096@16: on pages of 16
  *   codes_probe pages FORMAT KEYS B    a table: sizes of pages by heads
  *
  * Microseconds by graph replay; pages and lists change from call to call.
@@ -86,10 +87,11 @@ static double bench(const shape &s, double *lse_mean, char (&kernel)[64]) {
   const int blocks = (int)(entries / s.page);
   std::mt19937 rng(5);
   std::vector<int> ids(blocks), lens(s.batch, s.keys), start(s.batch + 1);
+  const int requests = s.shared ? 1 : s.batch; /* of all tokens */
   for (int b = 1; b < s.batch && s.others; b++) lens[b] = s.others;
   for (int i = 0; i < blocks; i++) ids[i] = i;
   std::shuffle(ids.begin(), ids.end(), rng);
-  for (int b = 0; b <= s.batch; b++) start[b] = b;
+  for (int b = 0; b <= s.batch; b++) start[b] = b * s.batch / requests;
   std::vector<int> lists((size_t)sets * s.batch * s.listed);
   for (size_t i = 0; i < lists.size(); i++) lists[i] = rng() % entries;
   unsigned char *cache;
@@ -114,8 +116,9 @@ static double bench(const shape &s, double *lse_mean, char (&kernel)[64]) {
   CK(cudaDeviceSynchronize());
   mla_limits l = {};
   l.size = sizeof l;
-  l.requests = l.tokens = s.batch;
-  l.max_query_len = 1;
+  l.requests = requests;
+  l.tokens = s.batch;
+  l.max_query_len = s.batch / requests;
   l.max_seq_len = (int64_t)span;
   l.num_blocks = blocks;
   l.table_width = width;
@@ -132,7 +135,7 @@ static double bench(const shape &s, double *lse_mean, char (&kernel)[64]) {
     mla_tensor t[MLA_T_COUNT] = {};
     t[MLA_T_Q] = dense(q, type_of(s), {s.batch, s.heads, 576});
     t[MLA_T_CACHE] = dense(cache, dtype, {blocks, s.page, width_of});
-    t[MLA_T_QUERY_START_LOC] = dense(d_start, MLA_I32, {s.batch + 1});
+    t[MLA_T_QUERY_START_LOC] = dense(d_start, MLA_I32, {requests + 1});
     t[MLA_T_OUT] = dense(out, type_of(s), {s.batch, s.heads, 512});
     t[MLA_T_LSE] = dense(lse, MLA_F32, {s.batch, s.heads});
     if (s.listed) {
@@ -217,8 +220,9 @@ int main(int argc, char **argv) {
     const int shared = *of == 'P', keys = atoi(of + (*of > '9'));
     const int listed = shared ? 2048 : *of == 'L' ? keys : 0;
     const int others = strchr(of, '+') ? atoi(strchr(of, '+') + 1) : 0;
+    const int page = strchr(of, '@') ? atoi(strchr(of, '@') + 1) : 64;
     say(argv[i], {format_of(argv[i]), atoi(argv[i + 2]), atoi(argv[i + 3]),
-                  *of == 'L' ? 32768 : keys, listed, 64, shared, others});
+                  *of == 'L' ? 32768 : keys, listed, page, shared, others});
   }
   return 0;
 }

@@ -3,8 +3,9 @@
  * then timed.
  *
  *   prefill_probe check        a set of shapes, worst error of each
- *   prefill_probe bench [H B S]  microseconds by graph replay; the attention
- *                              is what is left without the up-projection
+ *   prefill_probe bench [H B S [f16]]  microseconds by graph replay; the
+ *                              attention is what is left without the
+ *                              up-projection, which is timed in bf16
  */
 #include "probe.cuh"
 
@@ -22,6 +23,7 @@ struct problem_data {
 };
 
 enum { LATENT = 512, NOPE = 128, ROPE = 64, WIDTH = 192, VALUE = 128 };
+static int type = MLA_BF16; /* of all tensors */
 static const double scale = 0.07216878364870322;
 
 static __nv_bfloat16 *numbers(size_t n, unsigned seed, float amplitude) {
@@ -73,7 +75,7 @@ static void prepare(session &x, const problem_data &p) {
   pr.size = sizeof pr;
   pr.op = MLA_OP_PREFILL;
   pr.flags = MLA_RETURN_LSE | (p.s.causal ? MLA_CAUSAL : 0);
-  pr.q_dtype = pr.out_dtype = pr.weight_dtype = MLA_BF16;
+  pr.q_dtype = pr.out_dtype = pr.weight_dtype = type;
   pr.num_heads = p.s.heads;
   pr.kv_lora_rank = LATENT;
   pr.qk_nope_head_dim = NOPE;
@@ -93,13 +95,13 @@ static void launch(session &x, problem_data &p, cudaStream_t s) {
   err.size = sizeof err;
   const int h = p.s.heads, n = p.tokens;
   mla_tensor t[MLA_T_COUNT] = {};
-  t[MLA_T_Q] = dense(p.q, MLA_BF16, {n, h, WIDTH});
-  t[MLA_T_KV_C] = dense(p.kv_c, MLA_BF16, {n, LATENT});
-  t[MLA_T_K_PE] = dense(p.rope, MLA_BF16, {n, ROPE});
-  t[MLA_T_KV_B_PROJ] = dense(p.w, MLA_BF16, {h * (NOPE + VALUE), LATENT});
+  t[MLA_T_Q] = dense(p.q, type, {n, h, WIDTH});
+  t[MLA_T_KV_C] = dense(p.kv_c, type, {n, LATENT});
+  t[MLA_T_K_PE] = dense(p.rope, type, {n, ROPE});
+  t[MLA_T_KV_B_PROJ] = dense(p.w, type, {h * (NOPE + VALUE), LATENT});
   t[MLA_T_SEQ_LENS] = dense(p.d_lens, MLA_I32, {p.s.batch});
   t[MLA_T_QUERY_START_LOC] = dense(p.d_start, MLA_I32, {p.s.batch + 1});
-  t[MLA_T_OUT] = dense(p.out, MLA_BF16, {n, h, VALUE});
+  t[MLA_T_OUT] = dense(p.out, type, {n, h, VALUE});
   t[MLA_T_LSE] = dense(p.lse, MLA_F32, {n, h});
   mla_args a = {sizeof a, MLA_T_COUNT, t};
   if (x.b->run(x.plan, &a, x.ws, x.ws_bytes, (mla_stream)(void *)s, &err)) {
@@ -276,7 +278,8 @@ int main(int argc, char **argv) {
                             {5, 7, 600, 1, 1},   {128, 3, 700, 1, 1},
                             {40, 40, 300, 0, 1}, {8, 1, 4096, 1, 0}};
     for (const shape &s : shapes) bad += check(s);
-  } else if (argc == 5) {
+  } else if (argc >= 5) {
+    if (argc > 5) type = MLA_F16; /* its bits are small numbers, too */
     bench({atoi(argv[2]), atoi(argv[3]), atoi(argv[4]), 1, 0});
   } else {
     for (int n : {1024, 4096, 8192}) bench({128, 1, n, 1, 0});
