@@ -148,6 +148,13 @@ const char *emuGetErrorString(emuError_t code) {
                                        : emuGetErrorName(code);
 }
 
+/* NaN in every type; of gigabytes the ends, so that gaps take no room. */
+static void poison(char *first, size_t body) {
+  const size_t end = body > (size_t)1 << 28 ? (size_t)1 << 20 : body;
+  memset(first, 0xff, end);
+  memset(first + body - end, 0xff, end);
+}
+
 emuError_t emuMalloc(void **to, size_t bytes) {
   lock l(all);
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -162,7 +169,7 @@ emuError_t emuMalloc(void **to, size_t bytes) {
     munmap(p, body + 2 * page);
     return keep(emuErrorMemoryAllocation);
   }
-  memset(first, 0xff, body);
+  poison(first, body);
   /* As real ones do, at a multiple of 256; its end is near the last page's. */
   char *at = first + (body - bytes) / 256 * 256;
   memory[reinterpret_cast<uintptr_t>(at)] = {bytes, p, body + 2 * page};
