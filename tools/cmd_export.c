@@ -30,7 +30,7 @@ static const char help[] =
     "DIR`\n"
     "judges them. golden/FORMAT.md describes the files. Calls that must be\n"
     "refused, and those composed of several, are left out: no file can answer\n"
-    "them.\n"
+    "them; and so are caches of gigabytes.\n"
     "\n"
     "exit codes: 0 written, 2 usage, 3 environment, 77 no case\n";
 
@@ -74,13 +74,17 @@ static mla_status fill(mla_docket *d, const export_options *o, mla_error *err) {
   return status;
 }
 
-/* A file cannot refuse, nor be called several times to compose an answer. */
+#define VAST_GAP (1 << 26) /* elements: a file of gigabytes */
+
+/* A file cannot refuse, nor be called several times to compose an answer, and
+   is as long as what it holds. */
 static int can_be_asked(const mla_item *item) {
   mla_case c;
   if (item->kind == MLA_ITEM_BATCH) return 1;
   return item->kind == MLA_ITEM_CASE &&
          mla_case_parse(item->id, &c, NULL) == MLA_OK &&
-         !c.num[MLA_K_CASCADE] && !c.num[MLA_K_RANKS] && !c.num[MLA_K_CHUNKED];
+         !c.num[MLA_K_CASCADE] && !c.num[MLA_K_RANKS] &&
+         !c.num[MLA_K_CHUNKED] && c.num[MLA_K_GAP] < VAST_GAP;
 }
 
 /* "0007_decode_bf16", "0008_batch" */

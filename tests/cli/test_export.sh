@@ -84,6 +84,9 @@ expect 2 verify "$dir"
 has err 'is no index'
 expect 3 verify "$work/nowhere"
 expect 2 verify
+expect 77 export "$work/vast" \
+  --case 'kv_write:bf16:n5,page4,nb2,l64,r8,gap=2200000000'
+[ "$(ls "$work/vast")" = index.json ] || fail 'a file of gigabytes is written'
 printf '# no case\n' >"$work/empty.txt"
 expect 77 export "$work/none" --profile "$work/empty.txt"
 expect 77 verify "$work/none"
