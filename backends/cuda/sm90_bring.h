@@ -10,6 +10,8 @@
  *                 -1: there is none
  *   next          its place in the next block, in next_cache()
  *   scale_at, one of a key's own scale, f32; 0: all have `one`
+ *   once          numbers are read by nobody else: they need not stay in the
+ *                 second-level cache
  *   done(s, buffer, live)  tells rows whether this lane's key is one
  *
  * Codes are copied into the rows that their numbers will have, and turned
@@ -55,12 +57,20 @@ MLA_DEV void bring_copy(uint32_t to, const unsigned char *from, int place) {
       "l"(from), "r"(place)
       : "memory");
 }
-/* Of 16 bytes so many, then zeros. */
+/* Of 16 bytes so many, then zeros. Once: nobody else reads them. */
+template <int Once>
 MLA_DEV void bring_copy_some(uint32_t to, const unsigned char *from,
                              uint32_t bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to),
-               "l"(from), "r"(bytes)
-               : "memory");
+  if (Once)
+    asm volatile(
+        "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::
+            "r"(to),
+        "l"(from), "r"(bytes), "l"(l2_goes_first())
+        : "memory");
+  else
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to),
+                 "l"(from), "r"(bytes)
+                 : "memory");
 }
 MLA_DEV void bring_copy_one(uint32_t to, const unsigned char *from, int place) {
   asm volatile(
@@ -154,23 +164,23 @@ MLA_DEV bring_chunks bring_chunks_of(const sm90_state &s, int buffer, int key0,
 }
 
 /* Boxes [First, First + Count) of the warp's keys on their way. */
-template <int First, int Count>
+template <int First, int Count, int Once>
 MLA_DEV void bring_boxes(const bring_chunks &c) {
 #pragma unroll
   for (int box = First; box < First + Count; box++)
 #pragma unroll
     for (int i = 0; i < BRING_KEYS / 4; i++)
-      bring_copy_some((c.to ^ (uint32_t)(i % 2 * (512 + 64))) + i / 2 * 1024 +
-                          box * SM90_BOX,
-                      c.from[i] + 128 * box, c.bytes[i]);
+      bring_copy_some<Once>((c.to ^ (uint32_t)(i % 2 * (512 + 64))) +
+                                i / 2 * 1024 + box * SM90_BOX,
+                            c.from[i] + 128 * box, c.bytes[i]);
 }
 
 /* A part of a block on its way, as soon as it is given up: a group. */
-template <int Part>
+template <int Part, int Once>
 MLA_DEV void bring_part(const sm90_state &s, int buffer, uint32_t parity,
                         const bring_chunks &c) {
   mbar_wait(sm90_bar(s, SM90_EMPTY + 3 * buffer + Part), parity);
-  bring_boxes < 4 * Part, Part<2 ? 4 : 1>(c);
+  bring_boxes<4 * Part, (Part < 2 ? 4 : 1), Once>(c);
   bring_commit();
 }
 
@@ -186,6 +196,7 @@ MLA_DEV void bring_tell(const sm90_state &s, int full) {
 template <class Source>
 MLA_DEV void bring_numbers(Source &from, const sm90_state &s, sm90_bringer &b,
                            const sm90_piece &w) {
+  enum { once = Source::once };
   int last = -1; /* that rows are not told of */
 #pragma unroll 1
   for (int i = 0; i < w.blocks;) {
@@ -198,12 +209,12 @@ MLA_DEV void bring_numbers(Source &from, const sm90_state &s, sm90_bringer &b,
       bring_tell<0>(s, last);
       last = -1;
     }
-    bring_part<0>(s, buffer, parity, c);
+    bring_part<0, once>(s, buffer, parity, c);
     from.done(s, buffer, live);
     if (last >= 0) bring_tell<1>(s, last);
-    bring_part<1>(s, buffer, parity, c);
+    bring_part<1, once>(s, buffer, parity, c);
     bring_tell<1>(s, 3 * buffer);
-    bring_part<2>(s, buffer, parity, c);
+    bring_part<2, once>(s, buffer, parity, c);
     bring_tell<1>(s, 3 * buffer + 1);
     last = 3 * buffer + 2;
     b.uses ^= 1u << buffer;

@@ -7,18 +7,20 @@
 #include "mla_decode_bf16_sm90.cuh"
 #include "sm90_decode_host.h"
 
-/* Keys of short pages are brought sooner by warps (sm90_pages.cu), as far as
-   those reach. */
-static int page_serves(int page, const mla_limits *l) {
-  const int64_t bytes = l->num_blocks * page * 1152;
-  return page % MLA_SM90_BLOCK == 0 ||
-         (page >= 8 && MLA_SM90_BLOCK % page == 0 && bytes > MLA_SM90_REACH);
+/* Keys of short pages, and of one request with few rows, are brought sooner by
+   warps (sm90_pages.cu), as far as those reach. */
+enum { FEW_ROWS = 2 * MLA_SM90_ROWS };
+static int page_serves(const mla_problem *p, const mla_limits *l) {
+  const int page = p->block_size, whole = page % MLA_SM90_BLOCK == 0;
+  const int part = page >= 8 && MLA_SM90_BLOCK % page == 0;
+  if (whole && (l->requests > 1 || mla_sm90_rows(p, l) > FEW_ROWS)) return 1;
+  return (whole || part) && l->num_blocks * page * 1152 > MLA_SM90_REACH;
 }
 
 static int serves(const mla_handle *h, const mla_problem *p,
                   const mla_limits *l) {
   return mla_sm90_decodes_pages(h, p, l) && p->cache_format == SM90_FORMAT &&
-         page_serves(p->block_size, l);
+         page_serves(p, l);
 }
 
 static uint64_t workspace(const mla_handle *h, const mla_problem *p,

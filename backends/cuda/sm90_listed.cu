@@ -73,18 +73,25 @@ static mla_sm90_listed make_args(const mla_gpu_call *c,
   return x;
 }
 
-template <int Kind>
+template <int Kind, int Once>
 static mla_status launch(const mla_gpu_call *c) {
   const mla_sm90_grid g = mla_sm90_grid_of(c->plan->handle, c->p->num_heads);
-  return mla_sm90_launch_brought<sm90_listed_keys, Kind, 0>(c, make_args(c, g),
-                                                            g, c->p->num_heads);
+  return mla_sm90_launch_brought<sm90_listed_keys<Once>, Kind, 0>(
+      c, make_args(c, g), g, c->p->num_heads);
+}
+
+/* Lists of so many entries may name each of the cache's but once. */
+static int once(const mla_gpu_call *c) {
+  const mla_tensor *cache = mla_arg(c->args, MLA_T_CACHE);
+  const mla_tensor *lists = mla_arg(c->args, MLA_T_INDICES);
+  return lists->shape[0] * lists->shape[1] <= cache->shape[0] * cache->shape[1];
 }
 
 static mla_status run(const mla_gpu_call *c) {
 #ifndef MLA_SM90_F16
-  if (kind_of(c->p->cache_format) == KEYS_656) return launch<KEYS_656>(c);
+  if (kind_of(c->p->cache_format) == KEYS_656) return launch<KEYS_656, 0>(c);
 #endif
-  return launch<KEYS_NUMBERS>(c);
+  return once(c) ? launch<KEYS_NUMBERS, 1>(c) : launch<KEYS_NUMBERS, 0>(c);
 }
 
 static void describe(const mla_problem *p, mla_answer *answer) {

@@ -57,12 +57,14 @@ struct sm90_listed_feed : Brought {
   }
 };
 
-/* Lists are read two blocks before their entries are brought. */
+/* Lists are read two blocks before their entries are brought. Once: an entry
+   is in one list only, about. */
+template <int Once>
 struct sm90_listed_keys {
   typedef mla_sm90_listed Args;
   template <class Brought>
   using Feed = sm90_listed_feed<Brought>;
-  enum { scale_at = 512 };
+  enum { scale_at = 512, once = Once };
   static constexpr float one = 1.0f;
   const unsigned char *cache;
   int place, next;

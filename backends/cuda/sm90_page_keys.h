@@ -35,6 +35,7 @@ struct sm90_page_keys {
   typedef mla_sm90_pages Args;
   template <class Brought>
   using Feed = sm90_pages_feed<Brought>;
+  enum { once = 1 };
   const unsigned char *cache;
   int place, next, scale_at;
   float one;
