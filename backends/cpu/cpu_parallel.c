@@ -2,6 +2,9 @@
 
 #ifdef _OPENMP
 #include <omp.h>
+#if defined(__unix__) || defined(__APPLE__)
+#include <sched.h>
+#endif
 #endif
 
 void mla_cpu_parallel(int threads, int64_t count, mla_cpu_task_fn *task,
@@ -31,6 +34,14 @@ void mla_cpu_parallel(int threads, int64_t count, mla_cpu_task_fn *task,
 }
 
 #ifdef _OPENMP
+enum { patience = 10000 }; /* looks: some ten microseconds */
+
+static void give_way(void) {
+#if defined(__unix__) || defined(__APPLE__)
+  sched_yield();
+#endif
+}
+
 /* The next task of a group. */
 static int64_t take(mla_cpu_progress *p) {
   int64_t i;
@@ -39,13 +50,16 @@ static int64_t take(mla_cpu_progress *p) {
   return i;
 }
 
-/* Waits for whoever is at the group's tasks before `end`. */
+/* Waits for whoever is at the group's tasks before `end`; for long only where
+   there are more threads than cores, and then these want the core. */
 static void wait_for(const mla_cpu_progress *p, int64_t end) {
   int64_t done;
-  do {
+  for (int turns = 0;; turns++) {
 #pragma omp atomic read seq_cst
     done = p->done;
-  } while (done < end);
+    if (done >= end) return;
+    if (turns > patience) give_way();
+  }
 }
 
 static void finish(mla_cpu_progress *p) {
