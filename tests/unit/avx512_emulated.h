@@ -96,6 +96,16 @@ EMU __m512 emu_reduce_ps(__m512 x, int how) {
   return x;
 }
 
+/* Of the two the one of least magnitude, with the sign of x or, how's bit 3,
+   none. */
+EMU __m512 emu_range_ps(__m512 x, __m512 y, int how) {
+  EACH(16) {
+    float least = fminf(fabsf(x[i]), fabsf(y[i]));
+    x[i] = (how & 3) != 2 ? NAN : how & 8 ? least : copysignf(least, x[i]);
+  }
+  return x;
+}
+
 /* ------------------------------------------------------------------ masks */
 
 EMU __mmask16 emu_cmp_ps_mask(__m512 a, __m512 b, int how) {
@@ -315,6 +325,7 @@ EMU __m512i emu_cvtne2ps_pbh(__m512 high, __m512 low) {
 #undef _mm512_cmpgt_epi32_mask
 #undef _mm512_cmple_epi32_mask
 #undef _mm512_cvtps_ph
+#undef _mm512_range_ps
 #undef _mm512_reduce_ps
 #undef _mm512_setr_epi32
 #undef _mm512_shuffle_f32x4
@@ -346,6 +357,7 @@ EMU __m512i emu_cvtne2ps_pbh(__m512 high, __m512 low) {
 #define _mm512_max_ps emu_max_ps
 #define _mm512_min_ps emu_min_ps
 #define _mm512_scalef_ps emu_scalef_ps
+#define _mm512_range_ps emu_range_ps
 #define _mm512_reduce_ps emu_reduce_ps
 #define _mm512_cmp_ps_mask emu_cmp_ps_mask
 #define _mm512_cmpgt_epi32_mask emu_cmpgt_epi32_mask
@@ -374,6 +386,8 @@ EMU __m512i emu_cvtne2ps_pbh(__m512 high, __m512 low) {
 #define _mm512_cmpeq_epi8_mask emu_cmpeq_epi8_mask
 #define _mm512_mask_mov_epi8 emu_mask_mov_epi8
 #define _mm512_permutexvar_epi32 emu_permutexvar_epi32
+#define _mm512_permutexvar_ps(index, x) \
+  ((__m512)emu_permutexvar_epi32(index, (__m512i)(x)))
 #define _mm512_packs_epi32(a, b) emu_pack_epi32(a, b, -32768, 32767)
 #define _mm512_packus_epi32(a, b) emu_pack_epi32(a, b, 0, 65535)
 #define _mm512_packs_epi16(a, b) emu_pack_epi16(a, b, -128, 127)

@@ -105,14 +105,14 @@ INLINE __m256i code_of(__m256 size, int m, int bias) {
 
 /* 32 numbers, no NaN among them. What is beyond `most` has the largest code. */
 INLINE void encode_float(uint8_t *code, const float *x, divisor d, __m256 most,
-                         int m, int bias) {
+                         int exact, int m, int bias) {
   const __m256i seven = _mm256_set1_epi32(0x7F);
   __m256i size[4], sign[4];
   for (int k = 0; k < 4; k++) {
     __m256 y = _mm256_loadu_ps(x + 8 * k);
     __m256 part = _mm256_min_ps(magnitude(y), most);
-    size[k] =
-        _mm256_and_si256(code_of(_mm256_div_ps(part, d.by), m, bias), seven);
+    part = exact ? _mm256_mul_ps(part, d.high) : _mm256_div_ps(part, d.by);
+    size[k] = _mm256_and_si256(code_of(part, m, bias), seven);
     sign[k] = _mm256_castps_si256(y);
   }
   __m256i minus =
@@ -129,20 +129,23 @@ MLA_QUANT_ENCODE_FLOAT(e4m3fnuz, avx2, 3, 8, 240.0f)
 MLA_QUANT_ENCODE_FLOAT(e5m2, avx2, 2, 15, 57344.0f)
 
 /* 32 quotients to the nearest integers, of numbers of -most to most. */
-INLINE __m256i integers(const float *x, divisor d, __m256 most) {
+INLINE __m256i integers(const float *x, divisor d, __m256 most, int exact) {
   const __m256 sign = _mm256_set1_ps(-0.0f);
   __m256i word[4];
   for (int k = 0; k < 4; k++) {
     __m256 y = _mm256_min_ps(_mm256_loadu_ps(x + 8 * k), most);
     y = _mm256_max_ps(y, _mm256_xor_ps(most, sign));
-    word[k] =
-        _mm256_cvtps_epi32(k % 2 ? quotient(y, d) : _mm256_div_ps(y, d.by));
+    y = exact   ? _mm256_mul_ps(y, d.high)
+        : k % 2 ? quotient(y, d)
+                : _mm256_div_ps(y, d.by);
+    word[k] = _mm256_cvtps_epi32(y);
   }
   return bytes_of(word);
 }
 
-INLINE void encode_i8(uint8_t *byte, const float *x, divisor d, vector most) {
-  _mm256_storeu_si256((__m256i *)(void *)byte, integers(x, d, most));
+INLINE void encode_i8(uint8_t *byte, const float *x, divisor d, vector most,
+                      int exact) {
+  _mm256_storeu_si256((__m256i *)(void *)byte, integers(x, d, most, exact));
 }
 MLA_QUANT_ENCODE(i8, avx2, 1, 127.0f, encode_i8)
 
@@ -156,8 +159,10 @@ INLINE __m128i halves(__m256i code) {
                           _mm256_extracti128_si256(code, 1));
 }
 
-INLINE void encode_i4(uint8_t *byte, const float *x, divisor d, vector most) {
-  _mm_storeu_si128((__m128i *)(void *)byte, halves(integers(x, d, most)));
+INLINE void encode_i4(uint8_t *byte, const float *x, divisor d, vector most,
+                      int exact) {
+  _mm_storeu_si128((__m128i *)(void *)byte,
+                   halves(integers(x, d, most, exact)));
 }
 MLA_QUANT_ENCODE(i4, avx2, 2, 7.0f, encode_i4)
 

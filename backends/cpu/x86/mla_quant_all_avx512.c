@@ -64,8 +64,10 @@ INLINE divisor divisor_of(float scale) {
   return d;
 }
 
-/* cpu_quant.h says why this is x / by. */
-INLINE __m512 quotient(__m512 x, divisor d) {
+/* cpu_quant.h says why this is x / by; `exact`: high is, and so is the product,
+   or its code that of zero. */
+INLINE __m512 quotient(__m512 x, divisor d, int exact) {
+  if (exact) return _mm512_mul_ps(x, d.high);
   __m512 q = _mm512_fmadd_ps(x, d.high, _mm512_mul_ps(x, d.low));
   return _mm512_fmadd_ps(_mm512_fnmadd_ps(q, d.by, x), d.high, q);
 }
@@ -89,29 +91,58 @@ INLINE __m512i bytes_of(const __m512i *word, int with_sign) {
                                              : _mm512_packus_epi16(low, high));
 }
 
-/* As in mla_quant_all_avx2.c, the sign included. */
+/*
+ * Codes of magnitudes that the type has room for. Next to 2^(e + 23 - m) a unit
+ * is 2^(e - m), that of numbers of exponent e with m bits of mantissa, or of
+ * subnormals where e is the least: adding it rounds, and leaves a count of
+ * units in the low bits. Of these 2^m stand for each exponent above the least,
+ * which are added with it, so that the low bits are the code: an even number,
+ * as rounding to even wants. All of it is found by the exponent's low bits.
+ */
+#define ABOVE(i, bias, of) (((i) - (128 - (bias))) & ((of)-1))
+#define UNIT(i, m, bias, of)                           \
+  (((ABOVE(i, bias, of) + 151 - (bias) - (m)) << 23) + \
+   (ABOVE(i, bias, of) << (m)))
+#define UNITS(i, m, bias, of)                                               \
+  UNIT(i, m, bias, of), UNIT(i + 1, m, bias, of), UNIT(i + 2, m, bias, of), \
+      UNIT(i + 3, m, bias, of)
+#define UNITS_16(i, m, bias, of)                                               \
+  UNITS(i, m, bias, of), UNITS(i + 4, m, bias, of), UNITS(i + 8, m, bias, of), \
+      UNITS(i + 12, m, bias, of)
+
+static const int32_t units_e4m3[] = {UNITS_16(0, 3, 7, 16)};
+static const int32_t units_e4m3fnuz[] = {UNITS_16(0, 3, 8, 16)};
+static const int32_t units_e5m2[] = {UNITS_16(0, 2, 15, 32),
+                                     UNITS_16(16, 2, 15, 32)};
+
+INLINE __m512 unit_of(__m512i exponent, int m, int bias) {
+  if (m == 2)
+    return _mm512_permutex2var_ps(_mm512_loadu_ps(units_e5m2), exponent,
+                                  _mm512_loadu_ps(units_e5m2 + 16));
+  return _mm512_permutexvar_ps(
+      exponent, _mm512_loadu_ps(bias == 7 ? units_e4m3 : units_e4m3fnuz));
+}
+
+/* The sign of x included. */
 INLINE __m512i code_of(__m512 x, __m512 size, int m, int bias) {
-  const int low = (128 - bias) << 23;
-  const int magic = ((23 - m) << 23) + (1 << 22) - ((128 - bias) << m);
-  __m512i power = _mm512_and_si512(_mm512_castps_si512(size),
-                                   _mm512_set1_epi32(0x7F800000));
-  power = _mm512_max_epi32(power, _mm512_set1_epi32(low));
-  __m512 unit =
-      _mm512_castsi512_ps(_mm512_add_epi32(power, _mm512_set1_epi32(magic)));
-  __m512i count = _mm512_castps_si512(_mm512_add_ps(size, unit));
-  count = _mm512_add_epi32(count, _mm512_srli_epi32(power, 23 - m));
+  const __m512 least =
+      _mm512_castsi512_ps(_mm512_set1_epi32((128 - bias) << 23));
+  __m512i exponent =
+      _mm512_srli_epi32(_mm512_castps_si512(_mm512_max_ps(size, least)), 23);
+  __m512 count = _mm512_add_ps(size, unit_of(exponent, m, bias));
   __m512i sign = _mm512_srli_epi32(_mm512_castps_si512(x), 24);
-  return _mm512_ternarylogic_epi32(_mm512_set1_epi32(0x7F), count, sign, 0xCA);
+  return _mm512_ternarylogic_epi32(_mm512_set1_epi32(0x7F),
+                                   _mm512_castps_si512(count), sign, 0xCA);
 }
 
 /* 64 numbers, no NaN among them. What is beyond `most` has the largest code. */
 INLINE void encode_float(uint8_t *code, const float *x, divisor d, __m512 most,
-                         int m, int bias) {
+                         int exact, int m, int bias) {
   __m512i word[4];
   for (int k = 0; k < 4; k++) {
     __m512 y = _mm512_loadu_ps(x + 16 * k);
-    __m512 size = _mm512_min_ps(magnitude(y), most);
-    word[k] = code_of(y, quotient(size, d), m, bias);
+    __m512 size = _mm512_range_ps(y, most, 0x0A); /* least magnitude, above 0 */
+    word[k] = code_of(y, quotient(size, d, exact), m, bias);
   }
   __m512i byte = bytes_of(word, 0);
   if (bias == 8) { /* zero has no sign */
@@ -126,18 +157,18 @@ MLA_QUANT_ENCODE_FLOAT(e4m3fnuz, avx512, 3, 8, 240.0f)
 MLA_QUANT_ENCODE_FLOAT(e5m2, avx512, 2, 15, 57344.0f)
 
 /* 64 quotients to the nearest integers, of numbers of -most to most. */
-INLINE __m512i integers(const float *x, divisor d, __m512 most) {
-  const __m512 least = _mm512_sub_ps(_mm512_setzero_ps(), most);
+INLINE __m512i integers(const float *x, divisor d, __m512 most, int exact) {
   __m512i word[4];
-  for (int k = 0; k < 4; k++) {
-    __m512 y = _mm512_min_ps(_mm512_loadu_ps(x + 16 * k), most);
-    word[k] = _mm512_cvtps_epi32(quotient(_mm512_max_ps(y, least), d));
+  for (int k = 0; k < 4; k++) { /* the least magnitude, with the sign of x */
+    __m512 y = _mm512_range_ps(_mm512_loadu_ps(x + 16 * k), most, 0x02);
+    word[k] = _mm512_cvtps_epi32(quotient(y, d, exact));
   }
   return bytes_of(word, 1);
 }
 
-INLINE void encode_i8(uint8_t *byte, const float *x, divisor d, vector most) {
-  _mm512_storeu_si512(byte, integers(x, d, most));
+INLINE void encode_i8(uint8_t *byte, const float *x, divisor d, vector most,
+                      int exact) {
+  _mm512_storeu_si512(byte, integers(x, d, most, exact));
 }
 MLA_QUANT_ENCODE(i8, avx512, 1, 127.0f, encode_i8)
 
@@ -148,8 +179,10 @@ INLINE __m256i halves(__m512i code) {
       _mm512_set1_epi16(0x0F), code, _mm512_srli_epi16(code, 4), 0xCA));
 }
 
-INLINE void encode_i4(uint8_t *byte, const float *x, divisor d, vector most) {
-  _mm256_storeu_si256((__m256i *)(void *)byte, halves(integers(x, d, most)));
+INLINE void encode_i4(uint8_t *byte, const float *x, divisor d, vector most,
+                      int exact) {
+  _mm256_storeu_si256((__m256i *)(void *)byte,
+                      halves(integers(x, d, most, exact)));
 }
 MLA_QUANT_ENCODE(i4, avx512, 2, 7.0f, encode_i4)
 

@@ -13,8 +13,16 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* block(byte, x, divisor, most) encodes AT_ONCE numbers; `most` is the largest
-   one that there is a code for, `in_byte` how many codes a byte has. */
+/* block(byte, x, divisor, most, exact) encodes AT_ONCE numbers; `most` is the
+   largest one that there is a code for, `exact` that the scale is a power of
+   two, `in_byte` how many codes a byte has. */
+#define MLA_QUANT_BLOCKS(code, in_byte, block, exact)                   \
+  for (; i <= usual; i += AT_ONCE)                                      \
+    if (any_nan(x + i))                                                 \
+      mla_cpu_encode_##code(byte + i / in_byte, x + i, AT_ONCE, scale); \
+    else                                                                \
+      block(byte + i / in_byte, x + i, d, most, exact)
+
 #define MLA_QUANT_ENCODE(code, level, in_byte, largest, block)                 \
   void mla_encode_##code##_##level(void *to, const float *x, int64_t n,        \
                                    float scale) {                              \
@@ -22,19 +30,18 @@
     const vector most = all_of(largest * scale);                               \
     uint8_t *byte = to;                                                        \
     int64_t i = 0, usual = mla_cpu_quant_usual(scale) ? n - AT_ONCE : -1;      \
-    for (; i <= usual; i += AT_ONCE)                                           \
-      if (any_nan(x + i))                                                      \
-        mla_cpu_encode_##code(byte + i / in_byte, x + i, AT_ONCE, scale);      \
-      else                                                                     \
-        block(byte + i / in_byte, x + i, d, most);                             \
+    if (mla_f32_bits(scale) << 9 == 0)                                         \
+      MLA_QUANT_BLOCKS(code, in_byte, block, 1);                               \
+    else                                                                       \
+      MLA_QUANT_BLOCKS(code, in_byte, block, 0);                               \
     if (i < n) mla_cpu_encode_##code(byte + i / in_byte, x + i, n - i, scale); \
   }
 
 /* Floats of 8 bits: a kernel that knows what follows from the type. */
 #define MLA_QUANT_ENCODE_FLOAT(code, level, m, bias, largest)         \
   INLINE void encode_##code(uint8_t *byte, const float *x, divisor d, \
-                            vector most) {                            \
-    encode_float(byte, x, d, most, m, bias);                          \
+                            vector most, int exact) {                 \
+    encode_float(byte, x, d, most, exact, m, bias);                   \
   }                                                                   \
   MLA_QUANT_ENCODE(code, level, 1, largest, encode_##code)
 
