@@ -35,6 +35,22 @@ int mla_hearing_end(hearing *h, int32_t kind, const char *format, ...) {
 
 /* ------------------------------------------------------ what was promised */
 
+/* A word that nobody knows is no promise. */
+static int check_words(hearing *h) {
+  const mla_answer *a = &h->answer;
+  const struct {
+    const char *name;
+    int32_t value, last;
+  } words[] = {{"determinism", a->determinism, MLA_DETERMINISM_BATCH_INVARIANT},
+               {"dequant", a->numerics.dequant, MLA_DEQUANT_SCALE_AFTER},
+               {"q_round", a->numerics.q_round, MLA_Q_ROUND_INT8_ROW}};
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    if (words[i].value < 0 || words[i].value > words[i].last)
+      return end(h, MLA_VERDICT_FAIL, "declares %s %d, 0 to %d are lawful",
+                 words[i].name, (int)words[i].value, (int)words[i].last);
+  return 1;
+}
+
 static int check_numerics(hearing *h) {
   const mla_numerics *n = &h->answer.numerics;
   double f32 = mla_unit_roundoff(MLA_F32);
@@ -78,7 +94,7 @@ static int ask(hearing *h) {
     return end(h, MLA_VERDICT_FAIL,
                "query says yes to batch invariance, but "
                "does not declare it");
-  return check_numerics(h);
+  return check_words(h) && check_numerics(h);
 }
 
 /* A vector from a file may break any rule; the reference trusts it. */

@@ -84,6 +84,9 @@ static void declare(const char *fault, mla_answer *a) {
   if (is(fault, "u-acc")) a->numerics.u_acc = 1e-3;
   if (is(fault, "u-p")) a->numerics.u_p = 0.5;
   if (is(fault, "u-mid")) a->numerics.u_mid = 0.5;
+  if (is(fault, "dequant")) a->numerics.dequant = 4;
+  if (is(fault, "q-round")) a->numerics.q_round = -1;
+  if (is(fault, "determinism")) a->determinism = 9;
   if (is(fault, "empty-positive")) a->numerics.lse_empty_positive = 1;
   if (is(fault, "workspace") || is(fault, "zero")) a->workspace_bytes = 64;
 }

@@ -9,6 +9,7 @@
  *   nothing         query says no to everything
  *   only-decode     query says no to all but decode in f32 and bf16
  *   u-acc, u-p, u-mid   numbers beyond the rules are declared
+ *   dequant, q-round, determinism   words that nobody knows are
  *   plan, run       fail after a yes
  *   idle            run does nothing
  *   value           one value of the first output is wrong by a quarter
