@@ -298,8 +298,10 @@ void mla_explain(const mla_vector *v, const mla_evidence *e,
      a backend's own cascade are. */
   if (v->has_recipe && mla_case_composed(&v->recipe) && !bench_prefix(v, e))
     return;
-  /* Each guess would write gigabytes. */
-  if (mla_vector_has_vast_output(v)) return;
+  if (mla_vector_has_vast_output(v)) { /* each guess would write gigabytes */
+    mla_explain_vast(v, e, verdict);
+    return;
+  }
   if (verdict->outputs > 0) explain_values(v, e, explainer, verdict);
   if (!verdict->look.cls[0]) mla_explain_places(v, e, verdict);
   remember(explainer, &verdict->look);

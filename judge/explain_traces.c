@@ -245,3 +245,25 @@ void mla_explain_death(const mla_vector *v, int signal, mla_look *look) {
   else
     mla_look_set(look, "OOB-READ", "memory is touched that belongs to nobody");
 }
+
+/* -------------------------------------------------------------- vast gaps */
+
+/* Of spans far apart: is the first right, and one behind it wrong? */
+static int wrong_beyond(const mla_vector *v, const mla_evidence *e, int slot) {
+  const mla_tensor *t = &v->tensor[slot];
+  int32_t index;
+  mla_expected_view view = mla_expectation_of(e->expectation, slot, &index);
+  mla_span near = mla_span_at(t, 0);
+  if (!view.bytes || !e->got[slot] || !mla_span_is_vast(t)) return 0;
+  return memcmp(e->got[slot], view.bytes, (size_t)near.bytes) == 0 &&
+         !mla_span_same(t, e->got[slot], view.bytes);
+}
+
+int mla_explain_vast(const mla_vector *v, const mla_evidence *e,
+                     mla_verdict *verdict) {
+  for (int32_t i = 0; i < verdict->outputs; i++)
+    if (wrong_beyond(v, e, verdict->output[i].slot))
+      return mla_look_set(&verdict->look, "INT32",
+                          "what lies gigabytes from the start is wrong");
+  return 0;
+}
