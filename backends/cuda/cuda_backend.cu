@@ -6,12 +6,14 @@
 #include "gpu_vtable.h"
 #include "sm80_fast.h"
 
-static const mla_gpu_fast *const fast[] = {&mla_cuda_decode_bf16_sm90,
+static const mla_gpu_fast *const fast[] = {&mla_cuda_narrow_bf16_sm90,
+                                           &mla_cuda_decode_bf16_sm90,
                                            &mla_cuda_pages_bf16_sm90,
                                            &mla_cuda_listed_bf16_sm90,
                                            &mla_cuda_prefill_bf16_sm90,
                                            &mla_cuda_prefill_parts_bf16_sm90,
                                            &mla_cuda_product_bf16_sm90,
+                                           &mla_cuda_narrow_f16_sm90,
                                            &mla_cuda_decode_f16_sm90,
                                            &mla_cuda_pages_f16_sm90,
                                            &mla_cuda_listed_f16_sm90,

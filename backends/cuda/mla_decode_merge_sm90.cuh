@@ -17,7 +17,7 @@ static_assert((int)MLA_SM90_MOST_PARTS <= (int)SM90_MERGE_THREADS,
 /* How entries fall into items, 16 rows of some slices of a tile each. */
 typedef struct mla_sm90_merge_grid {
   int entries, tiles; /* tiles of 64 rows of a request */
-  int warps;          /* of a tile that have rows */
+  int slices, warps;  /* of a tile, and those that have rows */
   int share;          /* warps of a block an item: where items are few */
 } mla_sm90_merge_grid;
 
@@ -49,27 +49,51 @@ MLA_DEV void sm90_sum_warps(
   }
 }
 
-/* Few items: grid z tile, y entry, x items of a tile. */
-static __global__ void __launch_bounds__(SM90_MERGE_THREADS)
-    mla_decode_merge_few_sm90(const mla_sm90_args a,
-                              const mla_sm90_merge_grid g) {
-  __shared__ sm90_sum<1> shared[SM90_MERGE_WARPS][32];
-  pdl_launch();
-  pdl_wait();
-  const mla_plan_split split = a.splits[blockIdx.y];
-  const int item = ((int)blockIdx.x * SM90_MERGE_WARPS + MLA_WAVE_ID) / g.share;
+/* Past the first-level cache, which would keep what practice has seen. */
+MLA_DEV mla_plan_split sm90_split_of(const mla_sm90_args &a, int entry) {
+  const int4 v = __ldcg((const int4 *)a.splits + entry);
+  return {v.x, v.y, v.z, v.w};
+}
+
+/* What there is of an item, joined and put by one of its warps; or a piece of
+   nothing, which only brings the code. */
+template <class Tile>
+MLA_DEV void sm90_merge_item(const mla_sm90_args &a,
+                             const mla_sm90_merge_grid &g,
+                             sm90_sum<1> (&shared)[SM90_MERGE_WARPS][32],
+                             const sm90_slice &x, int practice) {
+  mla_plan_split split = sm90_split_of(a, (int)blockIdx.y);
   const int mine = MLA_WAVE_ID % g.share;
-  const sm90_slice x =
-      sm90_slice_of((int)blockIdx.z, g.tiles, item / g.warps, item % g.warps);
+  if (practice) split = {0, MLA_SM90_ROWS, 0, 0};
   sm90_sum<1> sum;
-  sm90_sum_pieces(a, split, x, split.part + mine, g.share, sum);
+  sm90_sum_pieces<Tile>(a, split, x, split.part + mine, g.share, sum);
+  if (practice) split.rows = 0;
   if (g.share > 1) {
     shared[MLA_WAVE_ID][MLA_LANE] = sum;
     __syncthreads();
     if (mine) return;
     sm90_sum_warps(sum, shared, g.share);
   }
-  sm90_put_merged(a, split, x, sum);
+  sm90_put_merged<Tile>(a, split, x, sum);
+}
+
+/* Few items: grid z tile, y entry, x items of a tile. Where the kernel ahead
+   leaves room the code comes before that has ended. */
+template <class Tile>
+static __global__ void __maxnreg__(Tile::Registers)
+    mla_decode_merge_few_sm90(const mla_sm90_args a,
+                              const mla_sm90_merge_grid g) {
+  __shared__ sm90_sum<1> shared[SM90_MERGE_WARPS][32];
+  pdl_launch();
+  const int item = ((int)blockIdx.x * SM90_MERGE_WARPS + MLA_WAVE_ID) / g.share;
+  const sm90_slice x = sm90_slice_of<Tile>(a, (int)blockIdx.z, g.tiles,
+                                           item / g.warps, item % g.warps);
+#pragma unroll 1
+  for (int practice = Tile::Practises; practice >= 0; practice--) {
+    if (!practice) pdl_wait();
+    sm90_merge_item<Tile>(a, g, shared, x, practice);
+    if (practice) __syncthreads();
+  }
 }
 
 /* Entries that are split, in order. */
@@ -83,7 +107,7 @@ MLA_DEV int sm90_find_splits(const mla_sm90_args &a, int entries,
                              sm90_splits &s) {
   const int at = (int)threadIdx.x, warp = MLA_WAVE_ID;
   mla_plan_split split = {0, 0, 0, 0};
-  if (at < entries) split = a.splits[at];
+  if (at < entries) split = sm90_split_of(a, at);
   const unsigned live = __ballot_sync(0xffffffffu, split.rows > 0);
   if (MLA_LANE == 0) s.warp[warp] = __popc(live);
   __syncthreads();
@@ -109,40 +133,62 @@ MLA_DEV int sm90_merge_shift(int items) {
   return shift;
 }
 
+/* Where an item of what is split is. */
+typedef struct sm90_item {
+  int entry;
+  sm90_slice of;
+} sm90_item;
+
+template <class Tile>
+MLA_DEV sm90_item sm90_item_of(const mla_sm90_args &a,
+                               const mla_sm90_merge_grid &g, int each, int i) {
+  const int a_tile = each / g.tiles, at = i % a_tile;
+  return {i / each,
+          sm90_slice_of<Tile>(a, i % each / a_tile, g.tiles,
+                              at / g.warps * SM90_MERGE_SLICES, at % g.warps)};
+}
+
 /*
  * Many: blocks, as many as there is room for at once, take items of what is
- * split in turn, so that the rest costs nothing. Of a tile there are at least
- * 32 items, so that a block's warps share theirs with no other block.
+ * split in turn, so that the rest costs nothing. Of an entry there are at
+ * least 16 items, so that a block's warps share theirs with no other block.
  */
-static __global__ void __launch_bounds__(SM90_MERGE_THREADS)
+template <class Tile>
+static __global__ void __maxnreg__(Tile::Registers)
     mla_decode_merge_many_sm90(const mla_sm90_args a,
                                const mla_sm90_merge_grid g) {
   __shared__ sm90_splits splits;
   __shared__ sm90_sum<SM90_MERGE_SLICES> shared[SM90_MERGE_WARPS][32];
   pdl_launch();
-  pdl_wait();
-  const int a_tile = SM90_SLICES / SM90_MERGE_SLICES * g.warps;
-  const int each = a_tile * g.tiles;
-  const int all = sm90_find_splits(a, g.entries, splits) * each;
-  const int shift = sm90_merge_shift(all);
-  const int share = 1 << shift, mine = MLA_WAVE_ID & (share - 1);
+  const int each = g.slices / SM90_MERGE_SLICES * g.warps * g.tiles;
+  const int first = (int)blockIdx.x * SM90_MERGE_WARPS + MLA_WAVE_ID;
+  sm90_item x = sm90_item_of<Tile>(a, g, each, first);
 #pragma unroll 1
-  for (int n = (int)blockIdx.x * SM90_MERGE_WARPS + MLA_WAVE_ID;
-       n < all << shift; n += (int)gridDim.x * SM90_MERGE_WARPS) {
-    const int i = n >> shift;
-    const mla_plan_split &split = splits.of[i / each];
-    const int tile = i % each / a_tile, at = i % a_tile;
-    const sm90_slice x = sm90_slice_of(
-        tile, g.tiles, at / g.warps * SM90_MERGE_SLICES, at % g.warps);
-    sm90_sum<SM90_MERGE_SLICES> sum;
-    sm90_sum_pieces(a, split, x, split.part + mine, share, sum);
-    if (share > 1) { /* there is one turn only */
-      shared[MLA_WAVE_ID][MLA_LANE] = sum;
-      __syncthreads();
-      if (mine) return;
-      sm90_sum_warps(sum, shared, share);
+  for (int practice = Tile::Practises; practice >= 0; practice--) {
+    if (!practice) pdl_wait();
+    const int found = sm90_find_splits(a, g.entries, splits) * each;
+    const int all = practice ? first + 1 : found;
+    const int shift = practice ? 0 : sm90_merge_shift(all);
+    const int share = 1 << shift, mine = MLA_WAVE_ID & (share - 1);
+    if (shift) x = sm90_item_of<Tile>(a, g, each, first >> shift);
+#pragma unroll 1
+    for (int n = first; n < all << shift;) {
+      mla_plan_split split = splits.of[practice ? 0 : x.entry];
+      if (practice) split = {0, MLA_SM90_ROWS, 0, 0};
+      sm90_sum<SM90_MERGE_SLICES> sum;
+      sm90_sum_pieces<Tile>(a, split, x.of, split.part + mine, share, sum);
+      if (practice) split.rows = 0;
+      if (share > 1) { /* there is one turn only */
+        shared[MLA_WAVE_ID][MLA_LANE] = sum;
+        __syncthreads();
+        if (mine) return;
+        sm90_sum_warps(sum, shared, share);
+      }
+      sm90_put_merged<Tile>(a, split, x.of, sum);
+      n += (int)gridDim.x * SM90_MERGE_WARPS;
+      if (n < all << shift) x = sm90_item_of<Tile>(a, g, each, n >> shift);
     }
-    sm90_put_merged(a, split, x, sum);
+    if (practice) __syncthreads();
   }
 }
 #endif

@@ -131,6 +131,15 @@ MLA_PTX void store_matrices(uint32_t to, const uint32_t (&m)[4]) {
       : "memory");
 }
 
+/* The same, each matrix turned over. */
+MLA_PTX void store_matrices_turned(uint32_t to, const uint32_t (&m)[4]) {
+  asm volatile(
+      "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, "
+      "%4};" ::"r"(to),
+      "r"(m[0]), "r"(m[1]), "r"(m[2]), "r"(m[3])
+      : "memory");
+}
+
 /* Ordinary stores before it are seen by products and copies after it. */
 MLA_PTX void fence_async() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");

@@ -16,7 +16,7 @@ static mla_status mla_sm90_launch_brought(const mla_gpu_call *c,
                                           const mla_sm90_grid &g, int rows) {
   const auto kernel = mla_decode_brought_sm90<Source, Kind, Cut>;
   CUtensorMap q_map;
-  mla_status st = mla_sm90_q_map(c, &q_map);
+  mla_status st = mla_sm90_q_map(c, MLA_SM90_ROWS, &q_map);
   if (st == MLA_OK)
     st = mla_gpu_shared(c, (const void *)kernel, SM90_BYTES,
                         "decode_brought_sm90");

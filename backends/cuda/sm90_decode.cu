@@ -28,25 +28,6 @@ static uint64_t workspace(const mla_handle *h, const mla_problem *p,
   return mla_sm90_workspace(mla_sm90_grid_of(h, mla_sm90_rows(p, l)));
 }
 
-static int takes(const mla_gpu_call *c) {
-  const mla_tensor *cache = mla_arg(c->args, MLA_T_CACHE);
-  return mla_sm90_takes_rows(c) && (uintptr_t)cache->data % 16 == 0 &&
-         cache->stride[0] % 8 == 0 && cache->stride[1] % 8 == 0;
-}
-
-/* An entry is nine boxes of 64 numbers; `boxes` of them at once. */
-static mla_status key_map(const mla_gpu_call *c, int boxes, CUtensorMap *map) {
-  const mla_tensor *k = mla_arg(c->args, MLA_T_CACHE);
-  const uint64_t page = (uint64_t)k->shape[1];
-  const uint64_t size[4] = {64, page, 9, (uint64_t)k->shape[0]};
-  const uint64_t stride[3] = {(uint64_t)k->stride[1] * 2, 128,
-                              (uint64_t)k->stride[0] * 2};
-  const uint32_t block = MLA_SM90_BLOCK;
-  const uint32_t rows = page < block ? (uint32_t)page : block;
-  const uint32_t box[4] = {64, rows, (uint32_t)boxes, 1};
-  return mla_tensor_map(map, k->data, 4, size, stride, box, c->err);
-}
-
 static mla_status launch(const mla_gpu_call *c, const CUtensorMap &q_map,
                          const CUtensorMap &k_map,
                          const CUtensorMap &rope_map) {
@@ -77,12 +58,14 @@ static void describe(const mla_problem *p, mla_answer *answer) {
 
 static mla_status run(const mla_gpu_call *c) {
   CUtensorMap q_map, k_map, rope_map;
-  mla_status st = mla_sm90_q_map(c, &q_map);
+  mla_status st = mla_sm90_q_map(c, MLA_SM90_ROWS, &q_map);
   const int boxes = c->p->block_size < MLA_SM90_BLOCK ? 1 : 4;
-  if (st == MLA_OK) st = key_map(c, boxes, &k_map);
-  if (st == MLA_OK) st = key_map(c, 1, &rope_map);
+  if (st == MLA_OK)
+    st = mla_sm90_key_map(c, MLA_SM90_BLOCK, boxes, MLA_TENSOR_PAIRS, &k_map);
+  if (st == MLA_OK)
+    st = mla_sm90_key_map(c, MLA_SM90_BLOCK, 1, MLA_TENSOR_PAIRS, &rope_map);
   return st == MLA_OK ? launch(c, q_map, k_map, rope_map) : st;
 }
 
-const mla_gpu_fast MLA_SM90_NAME(mla_cuda_decode) = {serves, workspace,
-                                                     describe, takes, run};
+const mla_gpu_fast MLA_SM90_NAME(mla_cuda_decode) = {
+    serves, workspace, describe, mla_sm90_takes_boxes, run};

@@ -22,21 +22,36 @@
 
 enum { MLA_CUT_REQUESTS = 1024 }; /* at most */
 
+/* What requests' stretches are multiples of, and its inverse; 0: any length. A
+   request holds no more units than there are parts, so that a quotient in
+   binary32 is off by one at most. */
+typedef struct mla_cut_unit {
+  int blocks;
+  float inverse;
+} mla_cut_unit;
+
+MLA_DEV mla_cut_unit mla_cut_unit_of(int blocks) {
+  return {blocks, __fdividef(1.0f, (float)blocks)};
+}
+
 /* How the row is laid out and cut. */
 typedef struct mla_cut {
   int total, share;
-  int unit; /* what requests' stretches are multiples of; 0: any length */
+  mla_cut_unit unit;
 } mla_cut;
 
 struct mla_cut_place : mla_plan_place {
-  int unit;
+  mla_cut_unit unit;
 };
 
 /* How much of the row a request takes: with its fixed cost, or up to where
    the next may begin. An empty one is written too. */
-MLA_DEV int mla_cut_stretch(int blocks, int unit) {
-  if (!unit) return blocks + MLA_SM90_COST;
-  return (blocks > 1 ? (blocks + unit - 1) / unit : 1) * unit;
+MLA_DEV int mla_cut_stretch(int blocks, const mla_cut_unit &unit) {
+  if (!unit.blocks) return blocks + MLA_SM90_COST;
+  const int near = (int)((float)blocks * unit.inverse) * unit.blocks;
+  const int less = near < blocks ? near : near - unit.blocks; /* or equal */
+  const int more = less + unit.blocks;
+  return more < blocks || blocks < 1 ? more + unit.blocks : more;
 }
 MLA_DEV int mla_plan_on(const mla_cut_place &at, int blocks) {
   return mla_cut_stretch(blocks, at.unit);
@@ -81,7 +96,8 @@ MLA_DEV int mla_cut_run_blocks(const mla_cut_run &r, int *longest) {
   }
   return sum;
 }
-MLA_DEV int mla_cut_run_stretch(const mla_cut_run &r, int unit) {
+MLA_DEV int mla_cut_run_stretch(const mla_cut_run &r,
+                                const mla_cut_unit &unit) {
   int sum = 0;
 #pragma unroll 1
   for (int b = r.begin; b < r.end; b++)
@@ -100,14 +116,15 @@ MLA_DEV mla_cut mla_cut_of(const mla_decode_plan &p, const mla_cut_run &r) {
     each = (p.requests + p.parts - 1) / p.parts;
     unit = __reduce_max_sync(0xffffffffu, longest);
   }
-  mla_cut cut = {blocks + MLA_SM90_COST * p.requests, 0, 0};
+  mla_cut cut = {blocks + MLA_SM90_COST * p.requests, 0, {0, 0}};
   cut.share = mla_plan_share(p, cut.total);
   if (unit < 1) unit = 1;
 #pragma unroll 1
   for (; unit * each <= cut.share; unit++) {
-    const int stretch = mla_cut_run_stretch(r, unit);
+    const mla_cut_unit of = mla_cut_unit_of(unit);
+    const int stretch = mla_cut_run_stretch(r, of);
     const int total = __reduce_add_sync(0xffffffffu, stretch);
-    if (total <= p.parts * unit * each) return {total, unit * each, unit};
+    if (total <= p.parts * unit * each) return {total, unit * each, of};
   }
   return cut;
 }

@@ -72,6 +72,13 @@ static inline int mla_sm90_takes_rows(const mla_gpu_call *c) {
          (uintptr_t)out->data % 16 == 0 && q->shape[0] > 0;
 }
 
+/* Keys by the copy engine too. */
+static inline int mla_sm90_takes_boxes(const mla_gpu_call *c) {
+  const mla_tensor *cache = mla_arg(c->args, MLA_T_CACHE);
+  return mla_sm90_takes_rows(c) && (uintptr_t)cache->data % 16 == 0 &&
+         cache->stride[0] % 8 == 0 && cache->stride[1] % 8 == 0;
+}
+
 /* Entries that warps bring are loaded by units, and found by 31 bits of them.
  */
 static const int64_t MLA_SM90_REACH = (int64_t)16 << 31; /* 32 GiB */
@@ -84,14 +91,30 @@ static inline int mla_sm90_takes_units(const mla_tensor *t) {
          t->shape[0] * block + t->shape[1] * row <= MLA_SM90_REACH;
 }
 
-static inline mla_status mla_sm90_q_map(const mla_gpu_call *c,
+static inline mla_status mla_sm90_q_map(const mla_gpu_call *c, int rows_a_box,
                                         CUtensorMap *map) {
   const mla_tensor *q = mla_arg(c->args, MLA_T_Q);
   const uint64_t rows = (uint64_t)(q->shape[0] * q->shape[1]);
   const uint64_t size[3] = {64, rows, 9};
   const uint64_t stride[2] = {(uint64_t)q->stride[1] * 2, 128};
-  const uint32_t box[3] = {64, MLA_SM90_ROWS, 9};
-  return mla_tensor_map(map, q->data, 3, size, stride, box, c->err);
+  const uint32_t box[3] = {64, (uint32_t)rows_a_box, 9};
+  return mla_tensor_map(map, q->data, 3, size, stride, box, MLA_TENSOR_PAIRS,
+                        c->err);
+}
+
+/* An entry is nine boxes of 64 numbers; `boxes` of them at once, of `keys` keys
+   or a page. */
+static inline mla_status mla_sm90_key_map(const mla_gpu_call *c, int keys,
+                                          int boxes, int miss,
+                                          CUtensorMap *map) {
+  const mla_tensor *k = mla_arg(c->args, MLA_T_CACHE);
+  const uint64_t page = (uint64_t)k->shape[1];
+  const uint64_t size[4] = {64, page, 9, (uint64_t)k->shape[0]};
+  const uint64_t stride[3] = {(uint64_t)k->stride[1] * 2, 128,
+                              (uint64_t)k->stride[0] * 2};
+  const uint32_t rows = page < (uint64_t)keys ? (uint32_t)page : (uint32_t)keys;
+  const uint32_t box[4] = {64, rows, (uint32_t)boxes, 1};
+  return mla_tensor_map(map, k->data, 4, size, stride, box, miss, c->err);
 }
 
 /* All but the plan and the keys. */
@@ -146,6 +169,9 @@ static inline int mla_sm90_warps(int rows) {
 /* Pieces joined, behind the decode kernel; rows of a request at most. */
 mla_status mla_sm90_merge(const mla_gpu_call *c, const mla_sm90_args &a,
                           const mla_sm90_grid &g, int rows);
+/* Of a kernel with few rows a CTA. */
+mla_status mla_sm90_merge_narrow(const mla_gpu_call *c, const mla_sm90_args &a,
+                                 const mla_sm90_grid &g, int rows);
 
 /* What they promise. */
 static inline void mla_sm90_promise(mla_answer *answer) {

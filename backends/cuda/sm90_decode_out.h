@@ -134,8 +134,92 @@ MLA_DEV void sm90_put_whole(const mla_sm90_args &a, const sm90_state &s,
 
 /* ------------------------------------------------------------------ pieces */
 
+/* What a warp joins: some rows of slices of a tile of 64 rows. */
+typedef struct sm90_slice {
+  int tile, tiles; /* of the request's rows */
+  int slice, row;  /* row: the lane's first of the tile */
+  int thread;      /* that held them */
+  int query[2];    /* of the two rows */
+} sm90_slice;
+
+/* Two rows' places in the output, and whether there are such rows. */
+typedef struct sm90_rows_to {
+  int64_t at[2];
+  int there[2];
+} sm90_rows_to;
+
+/*
+ * How a piece lies in the workspace: slices of float4 [128], as threads have
+ * them, two columns of a row and two of another. A slice of this is eight
+ * columns of 64 rows, as accumulators are (sm90_wgmma.h).
+ */
+struct sm90_wide_tile {
+  enum {
+    Size = SM90_SLICES * 128,
+    Next = 8,
+    Group = 16,
+    Practises = 0,
+    Registers = 80
+  };
+  MLA_DEV int row(int slice, int warp) {
+    (void)slice;
+    return 16 * warp + MLA_LANE / 4;
+  }
+  MLA_DEV int tells(const sm90_slice &x) {
+    return x.slice == 0 && MLA_LANE % 4 == 0;
+  }
+  MLA_DEV float4 load(const float4 *from) { return *from; }
+  /* What a piece's rows refer to, and their sums relative to it. */
+  MLA_DEV void base(const mla_sm90_args &a, const sm90_slice &x, int64_t tile,
+                    float (&top)[2], float (&sum)[2]) {
+    top[0] = a.part_lse[tile * 64 + x.row];
+    top[1] = a.part_lse[tile * 64 + x.row + Next];
+    sum[0] = sum[1] = 1;
+  }
+  MLA_DEV void put(const mla_sm90_args &a, const sm90_slice &x, int k,
+                   const sm90_rows_to &to, const float4 &v) {
+    const int column = 8 * (x.slice + k) + 2 * (MLA_LANE % 4);
+    if (to.there[0]) sm90_put2(a, to.at[0] + column, v.x, v.y);
+    if (to.there[1]) sm90_put2(a, to.at[1] + column, v.z, v.w);
+  }
+};
+
+/* Of few rows, turned over (sm90_narrow_rows.h): slice 8 * j + t has columns
+   64 * t on of rows 8 * j on; the columns of a lane are 8 apart. */
+struct sm90_narrow_tile {
+  enum { Size = 32 * 128, Next = 1, Group = 8, Practises = 1, Registers = 104 };
+  MLA_DEV int row(int slice, int warp) {
+    (void)warp;
+    return slice / 8 * 8 + 2 * (MLA_LANE % 4);
+  }
+  MLA_DEV int tells(const sm90_slice &x) {
+    return x.slice % 8 == 0 && x.thread < 4;
+  }
+  MLA_DEV float4 load(const float4 *from) { return __ldcg(from); }
+  MLA_DEV void base(const mla_sm90_args &a, const sm90_slice &x, int64_t tile,
+                    float (&top)[2], float (&sum)[2]) {
+    const float4 v = __ldcg((const float4 *)a.part_lse + tile * 16 + x.row / 2);
+    top[0] = v.x, sum[0] = v.y;
+    top[1] = v.z, sum[1] = v.w;
+  }
+  /* Lanes with columns beside each other take a row each of both. */
+  MLA_DEV void put(const mla_sm90_args &a, const sm90_slice &x, int k,
+                   const sm90_rows_to &to, const float4 &v) {
+    const int second = MLA_LANE / 4 % 2;
+    const float lo = MLA_SHFL_XOR(second ? v.x : v.z, 4);
+    const float hi = MLA_SHFL_XOR(second ? v.y : v.w, 4);
+    const int column =
+        64 * ((x.slice + k) % 8) + x.thread / 32 * 16 + MLA_LANE / 8 * 2;
+    if (!(second ? to.there[1] : to.there[0])) return;
+    const int64_t at = (second ? to.at[1] : to.at[0]) + column;
+    sm90_put2(a, at, second ? lo : v.x, second ? v.z : lo);
+    sm90_put2(a, at + 8, second ? hi : v.y, second ? v.w : hi);
+  }
+};
+
+template <class Tile>
 MLA_DEV float4 *sm90_part_tile(const mla_sm90_args &a, int64_t tile) {
-  return (float4 *)a.part_out + tile * (SM90_SLICES * 128);
+  return (float4 *)a.part_out + tile * Tile::Size;
 }
 
 MLA_DEV void sm90_put_part(const mla_sm90_args &a, const sm90_state &s,
@@ -143,7 +227,8 @@ MLA_DEV void sm90_put_part(const mla_sm90_args &a, const sm90_state &s,
                            const float (&inv)[2], const float (&lse)[2]) {
   if (m0 + s.thread / 32 * 16 >= w.rows) return; /* none of the warp's rows */
   const int64_t tile = (int64_t)w.scratch * gridDim.x + blockIdx.x;
-  float4 *to = sm90_part_tile(a, tile) + 32 * 128 * s.side + s.thread;
+  float4 *to =
+      sm90_part_tile<sm90_wide_tile>(a, tile) + 32 * 128 * s.side + s.thread;
 #pragma unroll
   for (int j = 0; j < 32; j++)
     to[128 * j] = make_float4(o[4 * j] * inv[0], o[4 * j + 1] * inv[0],
@@ -181,41 +266,41 @@ MLA_DEV void sm90_weigh(float4 (&to)[Slices], const float4 (&v)[Slices],
   }
 }
 
-/* What a warp joins: 16 rows of slices of a tile of 64 rows. */
-typedef struct sm90_slice {
-  int tile, tiles; /* of the request's rows */
-  int slice, row;  /* row: the lane's first of the tile */
-  int thread;      /* that held them */
-} sm90_slice;
-
-MLA_DEV sm90_slice sm90_slice_of(int tile, int tiles, int slice, int warp) {
-  sm90_slice x = {tile, tiles, slice, 0, 0};
-  x.thread = 32 * warp + MLA_LANE;
-  x.row = 16 * warp + MLA_LANE / 4;
+template <class Tile>
+MLA_DEV sm90_slice sm90_slice_of(const mla_sm90_args &a, int tile, int tiles,
+                                 int slice, int warp) {
+  sm90_slice x = {tile, tiles, slice, 0, 0, {0, 0}};
+  x.thread = sm90_here(32 * warp + MLA_LANE);
+  x.row = sm90_here(Tile::row(slice, warp));
+#pragma unroll
+  for (int r = 0; r < 2; r++)
+    x.query[r] = sm90_here((64 * tile + x.row + Tile::Next * r) / a.heads);
   return x;
 }
 
 /* `Count` pieces from, from + step, ... joined to what there is of sum. */
-template <int Count, int Slices>
+template <class Tile, int Count, int Slices>
 MLA_DEV void sm90_join(const mla_sm90_args &a, const mla_plan_split &split,
                        const sm90_slice &x, int from, int step,
                        sm90_sum<Slices> &sum) {
   float4 value[Count][Slices];
-  float lse[Count][2], top[2] = {sum.top[0], sum.top[1]}, by[2];
+  float lse[Count][2], total[Count][2], top[2] = {sum.top[0], sum.top[1]},
+                                        by[2];
 #pragma unroll
   for (int i = 0; i < Count; i++) {
     const int p = from + i * step;
     const int64_t tile =
-        (int64_t)mla_plan_piece(p, split.part) * x.tiles + x.tile;
+        (int64_t)mla_plan_piece(p, p == split.part) * x.tiles + x.tile;
     lse[i][0] = lse[i][1] = MLA_NEG_INF;
+    total[i][0] = total[i][1] = 1;
 #pragma unroll
     for (int k = 0; k < Slices; k++) value[i][k] = make_float4(0, 0, 0, 0);
     if (p > split.last_part) continue;
 #pragma unroll
     for (int k = 0; k < Slices; k++)
-      value[i][k] = sm90_part_tile(a, tile)[128 * (x.slice + k) + x.thread];
-    lse[i][0] = a.part_lse[tile * 64 + x.row];
-    lse[i][1] = a.part_lse[tile * 64 + x.row + 8];
+      value[i][k] = Tile::load(sm90_part_tile<Tile>(a, tile) +
+                               128 * (x.slice + k) + x.thread);
+    Tile::base(a, x, tile, lse[i], total[i]);
   }
 #pragma unroll
   for (int r = 0; r < 2; r++) {
@@ -233,45 +318,49 @@ MLA_DEV void sm90_join(const mla_sm90_args &a, const mla_plan_split &split,
 #pragma unroll
     for (int r = 0; r < 2; r++) {
       by[r] = sm90_exp2(lse[i][r] - sm90_base(sum.top[r]));
-      sum.weight[r] += by[r];
+      sum.weight[r] += by[r] * total[i][r];
     }
     sm90_weigh(sum.value, value[i], by);
   }
 }
 
 /* As many loads on their way at once, whatever the slices. */
-template <int Slices>
+template <class Tile, int Slices>
 MLA_DEV void sm90_sum_pieces(const mla_sm90_args &a,
                              const mla_plan_split &split, const sm90_slice &x,
                              int from, int step, sm90_sum<Slices> &sum) {
   enum { count = 8 / Slices };
   sm90_sum_begin(sum);
-  if (64 * x.tile + x.row / 16 * 16 >= split.rows) return;
+  if (64 * x.tile + x.row / Tile::Group * Tile::Group >= split.rows) return;
 #pragma unroll 1
   for (int p = from; p <= split.last_part; p += count * step)
-    sm90_join<count>(a, split, x, p, step, sum);
+    sm90_join<Tile, count>(a, split, x, p, step, sum);
 }
 
-template <int Slices>
+template <class Tile, int Slices>
 MLA_DEV void sm90_put_merged(const mla_sm90_args &a,
                              const mla_plan_split &split, const sm90_slice &x,
                              const sm90_sum<Slices> &sum) {
+  sm90_rows_to to = {};
+  float by[2] = {0, 0};
 #pragma unroll
   for (int r = 0; r < 2; r++) {
-    const int row = 64 * x.tile + x.row + 8 * r;
+    const int row = 64 * x.tile + x.row + Tile::Next * r;
     if (row >= split.rows) continue;
     const int empty = sum.top[r] == MLA_NEG_INF;
     const float lse = empty ? MLA_NEG_INF : sum.top[r] + log2f(sum.weight[r]);
-    const int token = split.first_token + row / a.heads, head = row % a.heads;
-    const float by = empty ? 0.0f : sm90_sink(a, head, lse) / sum.weight[r];
-    const int64_t to = sm90_out_row(a, split.first_token, row) + 8 * x.slice +
-                       2 * (MLA_LANE % 4);
+    const int token = split.first_token + x.query[r];
+    const int head = row - x.query[r] * a.heads;
+    if (!empty) by[r] = sm90_sink(a, head, lse) / sum.weight[r];
+    to.at[r] = token * a.o_token + head * a.o_head;
+    to.there[r] = 1;
+    if (Tile::tells(x)) sm90_put_lse(a, token, head, lse);
+  }
 #pragma unroll
-    for (int k = 0; k < Slices; k++) {
-      const float4 &v = sum.value[k];
-      sm90_put2(a, to + 8 * k, (r ? v.z : v.x) * by, (r ? v.w : v.y) * by);
-    }
-    if (x.slice == 0 && MLA_LANE % 4 == 0) sm90_put_lse(a, token, head, lse);
+  for (int k = 0; k < Slices; k++) {
+    const float4 &v = sum.value[k];
+    Tile::put(a, x, k, to,
+              make_float4(v.x * by[0], v.y * by[0], v.z * by[1], v.w * by[1]));
   }
 }
 

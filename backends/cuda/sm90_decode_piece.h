@@ -7,25 +7,27 @@
 
 #include "sm90_decode_state.h"
 
-/* Request b's piece in this CTA's part [from, to); its place begins there. */
+/* Request b's piece in this CTA's part [from, to); its place begins there, and
+   no request goes beyond the last part. */
 MLA_DEV sm90_piece sm90_make_piece(const mla_sm90_args &a,
                                    const mla_plan_request &r, int b, int begin,
-                                   int from, int to, int share) {
+                                   int from, int to) {
   sm90_piece w;
   const int part = (int)blockIdx.y;
-  const int first = mla_plan_first(begin, share);
+  const int begins = begin >= from; /* and not in a part before */
+  const int stretch = r.blocks > 0 ? r.blocks : 1;
   w.request = b;
   w.first_token = r.token;
   w.queries = r.end_token - r.token;
   w.rows = w.queries * a.heads;
   w.seq = r.seq;
-  w.block = from > begin ? from - begin : 0;
+  w.block = begins ? 0 : from - begin;
   const int end = to - begin < r.blocks ? to - begin : r.blocks;
   w.blocks = end > w.block ? end - w.block : 0;
-  w.whole = first == mla_plan_last(begin, r.blocks, share);
-  w.scratch = mla_plan_piece(part, first);
+  w.whole = begins && begin + stretch <= to;
+  w.scratch = mla_plan_piece(part, begins);
   /* A part may hold nothing of a request but its fixed cost. */
-  if (w.block >= r.blocks && !(r.blocks == 0 && part == first)) w.rows = 0;
+  if (w.block >= r.blocks && !(r.blocks == 0 && begins)) w.rows = 0;
   return w;
 }
 
@@ -43,7 +45,7 @@ MLA_DEV void sm90_for_pieces(const mla_sm90_args &a, const Place &at,
   if (tells && by_part) a.splits[blockIdx.y] = {0, 0, 0, 0};
   mla_plan_request r = at.of;
   for (int b = at.request; b < a.plan.requests && begin < to; b++) {
-    const sm90_piece w = sm90_make_piece(a, r, b, begin, from, to, at.share);
+    const sm90_piece w = sm90_make_piece(a, r, b, begin, from, to);
     if (tells && begin >= from && !(by_part && w.whole))
       a.splits[by_part ? (int)blockIdx.y : b] = {
           w.first_token, w.whole ? 0 : w.rows, (int)blockIdx.y,

@@ -170,18 +170,15 @@ typedef struct mla_plan_split {
   int part, last_part;
 } mla_plan_split;
 
-/* A request's first and last part, from its place. */
-MLA_DEV int mla_plan_first(int begin, int share) {
-  return begin / share;
-}
+/* A request's last part, from its place. */
 MLA_DEV int mla_plan_last(int begin, int blocks, int share) {
   return (begin + (blocks > 0 ? blocks : 1) - 1) / share;
 }
 
 /* Scratch of a piece: two a part, its last request's and an earlier one's
    rest, told apart by whether the request begins in the part. */
-MLA_DEV int mla_plan_piece(int part, int first_part) {
-  return 2 * part + (part == first_part ? 1 : 0);
+MLA_DEV int mla_plan_piece(int part, int begins) {
+  return 2 * part + (begins ? 1 : 0);
 }
 
 #endif

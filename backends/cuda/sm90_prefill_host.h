@@ -82,7 +82,8 @@ static inline mla_status mla_sm90_map_heads(const mla_tensor *t,
   const uint64_t stride[2] = {(uint64_t)t->stride[1] * 2,
                               (uint64_t)t->stride[0] * 2};
   const uint32_t box[3] = {64, 1, 128};
-  return mla_tensor_map(map, t->data, 3, size, stride, box, err);
+  return mla_tensor_map(map, t->data, 3, size, stride, box, MLA_TENSOR_PAIRS,
+                        err);
 }
 
 /* Heads whose keys and values, so many of a request, stay in the second-level

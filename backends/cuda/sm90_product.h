@@ -12,7 +12,8 @@ static inline mla_status mla_sm90_map_rows(const mla_tensor *t, uint32_t rows,
   const uint64_t size[2] = {(uint64_t)t->shape[1], (uint64_t)t->shape[0]};
   const uint64_t stride[1] = {(uint64_t)t->stride[0] * 2};
   const uint32_t box[2] = {64, rows};
-  return mla_tensor_map(map, t->data, 2, size, stride, box, err);
+  return mla_tensor_map(map, t->data, 2, size, stride, box, MLA_TENSOR_PAIRS,
+                        err);
 }
 
 /*

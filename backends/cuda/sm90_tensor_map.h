@@ -31,10 +31,18 @@ static mla_encode_fn mla_tensor_map_encoder(void) {
   return found;
 }
 
+/* What a miss brings into the second-level cache: lines of 128 bytes, or two.
+ */
+enum {
+  MLA_TENSOR_LINES = CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+  MLA_TENSOR_PAIRS = CU_TENSOR_MAP_L2_PROMOTION_L2_256B
+};
+
 /* rank 2 to 4; sizes and box innermost first; strides in bytes from axis 1. */
 static mla_status mla_tensor_map(CUtensorMap *map, const void *data, int rank,
                                  const uint64_t *size, const uint64_t *stride,
-                                 const uint32_t *box, mla_error *err) {
+                                 const uint32_t *box, int miss,
+                                 mla_error *err) {
   const cuuint32_t ones[4] = {1, 1, 1, 1};
   const CUtensorMapDataType type = (int)SM90_TYPE == MLA_F16
                                        ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
@@ -43,11 +51,11 @@ static mla_status mla_tensor_map(CUtensorMap *map, const void *data, int rank,
   if (!encode)
     return mla_fail(err, MLA_DEVICE_ERROR, "driver",
                     "the driver has no cuTensorMapEncodeTiled");
-  CUresult r = encode(
-      map, type, (cuuint32_t)rank, (void *)data, (const cuuint64_t *)size,
-      (const cuuint64_t *)stride, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
-      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  CUresult r =
+      encode(map, type, (cuuint32_t)rank, (void *)data,
+             (const cuuint64_t *)size, (const cuuint64_t *)stride, box, ones,
+             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+             (CUtensorMapL2promotion)miss, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (r != CUDA_SUCCESS)
     return mla_fail(err, MLA_DEVICE_ERROR, "tensor_map",
                     "cuTensorMapEncodeTiled failed with %d", (int)r);

@@ -53,6 +53,8 @@ MLA_PTX uint64_t wgmma_columns(uint32_t address, uint32_t next) {
  * The accumulators of one instruction: its operands by number, and bound to
  * d[i], d[i + 1] ...
  */
+#define WGMMA_D8 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define WGMMA_D16 WGMMA_D8 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define WGMMA_D32                            \
   "%0, %1, %2, %3, %4, %5, %6, %7, "         \
   "%8, %9, %10, %11, %12, %13, %14, %15, "   \
@@ -78,9 +80,8 @@ MLA_PTX uint64_t wgmma_columns(uint32_t address, uint32_t next) {
   "%120, %121, %122, %123, %124, %125, %126, %127"
 #define WGMMA_TO4(d, i) \
   "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
-#define WGMMA_TO16(d, i)                                         \
-  WGMMA_TO4(d, i), WGMMA_TO4(d, (i) + 4), WGMMA_TO4(d, (i) + 8), \
-      WGMMA_TO4(d, (i) + 12)
+#define WGMMA_TO8(d, i) WGMMA_TO4(d, i), WGMMA_TO4(d, (i) + 4)
+#define WGMMA_TO16(d, i) WGMMA_TO8(d, i), WGMMA_TO8(d, (i) + 8)
 #define WGMMA_TO32(d, i) WGMMA_TO16(d, i), WGMMA_TO16(d, (i) + 16)
 #define WGMMA_TO64(d, i) WGMMA_TO32(d, i), WGMMA_TO32(d, (i) + 32)
 #define WGMMA_TO128(d, i) WGMMA_TO64(d, i), WGMMA_TO64(d, (i) + 64)
@@ -89,6 +90,26 @@ MLA_PTX uint64_t wgmma_columns(uint32_t address, uint32_t next) {
 #define WGMMA_OP(shape)                                       \
   "wgmma.mma_async.sync.aligned." shape ".f32." MLA_SM90_TEXT \
   "." MLA_SM90_TEXT " {"
+
+/* d (+)= A[64,16] B[16,16]^T, B rows along k; A too, or columns. */
+template <int Columns>
+MLA_PTX void wgmma_m64_ss(float (&d)[8], uint64_t a, uint64_t b,
+                          int accumulate) {
+  asm volatile(WGMMA_IF("%10") WGMMA_OP("m64n16k16") WGMMA_D8
+               "}, %8, %9, p, 1, 1, %11, 0;\n}\n"
+               : WGMMA_TO8(d, 0)
+               : "l"(a), "l"(b), "r"(accumulate), "n"(Columns));
+}
+
+/* The same, B[32,16]. */
+template <int Columns>
+MLA_PTX void wgmma_m64_ss(float (&d)[16], uint64_t a, uint64_t b,
+                          int accumulate) {
+  asm volatile(WGMMA_IF("%18") WGMMA_OP("m64n32k16") WGMMA_D16
+               "}, %16, %17, p, 1, 1, %19, 0;\n}\n"
+               : WGMMA_TO16(d, 0)
+               : "l"(a), "l"(b), "r"(accumulate), "n"(Columns));
+}
 
 /* d (+)= A[64,16] B[64,16]^T, both rows along k. */
 MLA_PTX void wgmma_m64n64k16_ss(float (&d)[32], uint64_t a, uint64_t b,

@@ -20,7 +20,7 @@ compile="nvcc -O3 -std=c++17 -gencode arch=compute_90a,code=sm_90a $flags \
 for f in cuda_backend sm90_merge; do
   $compile -c "$root/backends/cuda/$f.cu" -o "$out/$f.cu.o"
 done
-for f in decode listed pages prefill prefill_parts product; do
+for f in decode narrow listed pages prefill prefill_parts product; do
   source=$root/backends/cuda/sm90_$f.cu
   $compile -c "$source" -o "$out/sm90_$f.cu.o"
   $compile -DMLA_SM90_F16 -c "$source" -o "$out/sm90_${f}_f16.cu.o"
