@@ -29,7 +29,8 @@ typedef struct mla_prefill_sm90_args {
   float scale; /* of scores, in log2: scale * log2(e) */
   void *out;
   int64_t o_token, o_head;
-  int out_dtype, out_pairs; /* it can be written by pairs */
+  int out_dtype;
+  int out_pairs, out_chunks; /* it can be written by two, by 16 bytes */
   float *lse;
   int64_t lse_token, lse_head;
   int lse_base2;
@@ -43,8 +44,9 @@ enum {
   PREFILL_K = 3 * PREFILL_BOX,
   PREFILL_V = PREFILL_K + 2 * 3 * PREFILL_BOX,
   PREFILL_BARS = PREFILL_V + 2 * 2 * PREFILL_BOX,
-  PREFILL_WORK = PREFILL_BARS + 128,        /* prefill_work [2] */
-  PREFILL_BYTES = PREFILL_WORK + 64 + 1024, /* room to align */
+  PREFILL_WORK = PREFILL_BARS + 128,             /* prefill_work [2] */
+  PREFILL_OUT = PREFILL_WORK + 64,               /* a warp's 16 rows, half */
+  PREFILL_BYTES = PREFILL_OUT + 8 * 2048 + 1024, /* room to align */
   PREFILL_THREADS = 384,
   PREFILL_KEPT = 128 + 8 /* floats of a row: sums, four totals, the maximum */
 };
@@ -178,15 +180,13 @@ typedef struct prefill_state {
 
 MLA_DEV void prefill_issue_scores(const prefill_state &s, int stage,
                                   float (&acc)[64]) {
+  const uint64_t q = wgmma_rows(s.smem + s.side * (PREFILL_BOX / 2));
+  const uint64_t k = wgmma_rows(prefill_k(s.smem, stage));
   wgmma_fence();
 #pragma unroll
-  for (int box = 0; box < 3; box++) {
-    const uint64_t q =
-        wgmma_rows(s.smem + box * PREFILL_BOX + s.side * (PREFILL_BOX / 2));
-    const uint64_t k = wgmma_rows(prefill_k(s.smem, stage) + box * PREFILL_BOX);
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-      wgmma_m64n128k16_ss(acc, q + 2 * i, k + 2 * i, box + i > 0);
+  for (int i = 0; i < 12; i++) {
+    const int at = i / 4 * (PREFILL_BOX / 16) + i % 4 * 2; /* 16 bytes each */
+    wgmma_m64n128k16_ss(acc, q + at, k + at, i > 0);
   }
   wgmma_commit();
 }
@@ -194,13 +194,11 @@ MLA_DEV void prefill_issue_scores(const prefill_state &s, int stage,
 MLA_DEV void prefill_issue_values(const prefill_state &s, int stage,
                                   const uint32_t (&p)[8][4], int accumulate,
                                   float (&o)[64]) {
+  const uint64_t v = wgmma_columns(prefill_v(s.smem, stage), PREFILL_BOX);
   wgmma_fence();
 #pragma unroll
   for (int k = 0; k < 8; k++)
-    wgmma_m64n128k16_rs(
-        o, p[k],
-        wgmma_columns(prefill_v(s.smem, stage) + k * 2048, PREFILL_BOX),
-        accumulate || k > 0);
+    wgmma_m64n128k16_rs(o, p[k], v + k * (2048 / 16), accumulate || k > 0);
   wgmma_commit();
 }
 
@@ -266,46 +264,105 @@ MLA_DEV void prefill_give(const prefill_state &s, int bar) {
   if (s.thread == 0) mbar_arrive(prefill_bar(s.smem, bar));
 }
 
-MLA_DEV void prefill_put(const mla_prefill_sm90_args &a, int64_t at, float x,
-                         float y) {
-  if (!a.out_pairs) {
-    mla_store_any(a.out, a.out_dtype, at, x);
-    mla_store_any(a.out, a.out_dtype, at + 1, y);
-  } else if (a.out_dtype == MLA_F32)
-    *(float2 *)(void *)((float *)a.out + at) = make_float2(x, y);
-  else
-    *(uint32_t *)(void *)((uint16_t *)a.out + at) =
-        sm90_pack_as(a.out_dtype, x, y);
+/* Where row r of this thread goes, from the thread's first column on. */
+MLA_DEV int64_t prefill_out_row(const mla_prefill_sm90_args &a,
+                                const prefill_work &w, int row) {
+  return (int64_t)(w.first + row) * a.o_token + w.head * a.o_head;
+}
+
+/* 16-bit outputs: a warp turns its 16 rows round, half of their columns at a
+   time, and writes eight lanes a row. */
+MLA_DEV void prefill_put_chunks(const mla_prefill_sm90_args &a,
+                                const prefill_state &s, const prefill_work &w,
+                                const float (&by)[2], const float (&o)[64]) {
+  const int lane = s.thread % 32, warp = s.thread / 32, line = lane % 16;
+  const uint32_t own = s.smem + PREFILL_OUT + (4 * s.side + warp) * 2048;
+  const int row0 = w.tile * PREFILL_TILE + 64 * s.side + 16 * warp + lane / 8;
+#pragma unroll
+  for (int half = 0; half < 2; half++) {
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+      uint32_t m[4];
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        m[i] =
+            sm90_pack_as(a.out_dtype, o[32 * half + 8 * j + 2 * i] * by[i & 1],
+                         o[32 * half + 8 * j + 2 * i + 1] * by[i & 1]);
+      store_matrices(own + line * 128 +
+                         (uint32_t)(((2 * j + lane / 16) ^ (line & 7)) << 4),
+                     m);
+    }
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const int row = 4 * i + lane / 8;
+      uint4 v;
+      asm volatile(
+          "ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+          : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+          : "r"(own + row * 128 + (uint32_t)(((lane % 8) ^ (row & 7)) << 4))
+          : "memory");
+      if (row0 + 4 * i < w.length)
+        *(uint4 *)((uint16_t *)a.out + prefill_out_row(a, w, row0 + 4 * i) +
+                   64 * half + 8 * (lane % 8)) = v;
+    }
+    __syncwarp();
+  }
+}
+
+/* Other outputs, from registers. */
+MLA_DEV void prefill_put_row(const mla_prefill_sm90_args &a,
+                             const prefill_state &s, const prefill_work &w,
+                             int r, float by, const float (&o)[64]) {
+  const int row = w.tile * PREFILL_TILE + s.row + 8 * r;
+  const int64_t to = prefill_out_row(a, w, row) + 2 * (s.thread % 4);
+  if (row >= w.length) return;
+#pragma unroll
+  for (int j = 0; j < 16; j++) {
+    const float x = o[4 * j + 2 * r] * by, y = o[4 * j + 2 * r + 1] * by;
+    const int64_t at = to + 8 * j;
+    if (!a.out_pairs) {
+      mla_store_any(a.out, a.out_dtype, at, x);
+      mla_store_any(a.out, a.out_dtype, at + 1, y);
+    } else if (a.out_dtype == MLA_F32)
+      *(float2 *)((float *)a.out + at) = make_float2(x, y);
+    else
+      *(uint32_t *)((uint16_t *)a.out + at) = sm90_pack_as(a.out_dtype, x, y);
+  }
+}
+
+MLA_DEV void prefill_put(const mla_prefill_sm90_args &a, const prefill_state &s,
+                         const prefill_work &w, const float (&by)[2],
+                         const float (&o)[64]) {
+  if (a.out_chunks) {
+    prefill_put_chunks(a, s, w, by, o);
+  } else {
+    prefill_put_row(a, s, w, 0, by[0], o);
+    prefill_put_row(a, s, w, 1, by[1], o);
+  }
 }
 
 MLA_DEV void prefill_finish(const mla_prefill_sm90_args &a,
                             const prefill_state &s, const prefill_work &w,
                             const float (&o)[64]) {
+  float by[2];
 #pragma unroll
   for (int r = 0; r < 2; r++) {
     float sum = s.sum[r];
     sum += MLA_SHFL_XOR(sum, 1);
     sum += MLA_SHFL_XOR(sum, 2);
-    const int row = w.tile * PREFILL_TILE + s.row + 8 * r;
-    if (row >= w.length) continue;
-    const int64_t token = w.first + row;
     float whole = sum;
     if (a.sink)
       whole += sm90_exp2(a.sink[w.head * a.sink_step] * MLA_LOG2_E -
                          (s.top[r] - SM90_P_UP));
-    const float inverse = 1.0f / whole;
-    const int64_t at =
-        token * a.o_token + w.head * a.o_head + 2 * (s.thread % 4);
-#pragma unroll
-    for (int j = 0; j < 16; j++)
-      prefill_put(a, at + 8 * j, o[4 * j + 2 * r] * inverse,
-                  o[4 * j + 2 * r + 1] * inverse);
-    if (a.lse && s.thread % 4 == 0) {
-      const float log2 = s.top[r] + (log2f(sum) - SM90_P_UP);
-      a.lse[token * a.lse_token + w.head * a.lse_head] =
-          a.lse_base2 ? log2 : log2 * MLA_LN_2;
-    }
+    by[r] = 1.0f / whole;
+    const int row = w.tile * PREFILL_TILE + s.row + 8 * r;
+    if (row >= w.length || !a.lse || s.thread % 4) continue;
+    const float log2 = s.top[r] + (log2f(sum) - SM90_P_UP);
+    a.lse[(int64_t)(w.first + row) * a.lse_token + w.head * a.lse_head] =
+        a.lse_base2 ? log2 : log2 * MLA_LN_2;
   }
+  prefill_put(a, s, w, by, o);
 }
 
 MLA_DEV void prefill_shrink(const float (&by)[2], float (&o)[64]) {
@@ -480,7 +537,8 @@ static __global__ void __launch_bounds__(PREFILL_THREADS, 1)
     registers_grow<232>();
     prefill_state s;
     s.smem = smem;
-    s.side = (int)threadIdx.x / 128 - 1;
+    s.side =
+        MLA_SHFL((int)threadIdx.x / 128, 0) - 1; /* the same, to ptxas too */
     s.thread = (int)threadIdx.x % 128;
     s.row = s.side * 64 + s.thread / 32 * 16 + s.thread % 32 / 4;
     prefill_walk<Parts>(a, s);

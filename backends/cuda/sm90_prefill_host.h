@@ -110,8 +110,10 @@ static inline mla_prefill_sm90_args mla_sm90_prefill_args(
   a.scale = (float)(c->p->scale * 1.4426950408889634);
   mla_sm90_outputs(c, &a);
   const mla_tensor *out = mla_arg(c->args, MLA_T_OUT);
-  a.out_pairs = out->stride[0] % 2 == 0 && out->stride[1] % 2 == 0 &&
-                (uintptr_t)out->data % 8 == 0;
+  const uint64_t walk = (uint64_t)out->stride[0] | (uint64_t)out->stride[1] | 8;
+  const int wide = out->dtype == MLA_F32;
+  a.out_pairs = walk % 2 == 0 && (uintptr_t)out->data % 8 == 0;
+  a.out_chunks = !wide && walk % 8 == 0 && (uintptr_t)out->data % 16 == 0;
   return a;
 }
 
