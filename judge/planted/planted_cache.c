@@ -77,6 +77,8 @@ static double read_code(const planted_call *c, const mla_cache_layout *x,
     if (type == MLA_FP8_E4M3 && (row[i] & 0x7F) == 0x7F)
       return row[i] & 0x80 ? -480 : 480;
     if (type == MLA_FP8_E4M3FNUZ && row[i] == 0x80) return -0.0;
+    if (type == MLA_FP8_E5M2 && (row[i] & 0x7F) > 0x7C)
+      return (row[i] & 0x80 ? -65536 : 65536) * (1 + (row[i] & 3) / 4.0);
   }
   return mla_get(row, type, i);
 }

@@ -97,10 +97,8 @@ void planted_query_row(const planted_call *c, int64_t token, int64_t head,
   if (FAULT(c, STRIDES_DENSE)) at = (token * q->shape[1] + head) * q->shape[2];
   if (FAULT(c, STRIDES_ORDER) && q->stride[0] < q->stride[1])
     at = token * q->stride[1] + head * q->stride[0];
-  const unsigned char *from = q->data;
-  if (FAULT(c, ADDRESS_BITS)) from -= (uintptr_t)from % (uintptr_t)c->a;
   for (int64_t d = 0; d < width; d++)
-    to[d] = (float)mla_get(from, q->dtype, at + d);
+    to[d] = (float)mla_get(q->data, q->dtype, at + d);
 }
 
 /* Fewer splits for more requests: what breaks batch invariance. */
@@ -136,6 +134,8 @@ static void ranges_after_prefix(decode_state *s, const planted_row *row) {
 
 static planted_keys keys_of(const decode_state *s, int64_t over) {
   planted_keys keys = {s->k, s->v, s->dk, s->dv, s->dk, s->dv, over};
+  if (s->v && FAULT(s->c, VDIM_KEYS) && s->dv <= s->dk)
+    keys.v = s->k, keys.v_stride = s->dk;
   if (s->v) return keys;
   keys.v = FAULT(s->c, VDIM_ROPE) ? s->k + (s->dk - s->dv) : s->k;
   keys.v_stride = FAULT(s->c, VDIM_STRIDE) ? s->dv : s->dk;

@@ -2,16 +2,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cache_layout.h"
 #include "dtype.h"
 #include "planted_core.h"
 #include "tensor.h"
+
+/* A number of a plain type, or the largest one in its place. */
+static double clamped(const planted_call *c, int32_t type, double x) {
+  double most = mla_decode(type, type == MLA_F16 ? 0x7bff : 0x7f7f);
+  if (!FAULT(c, RANGE_CLAMP) || (type != MLA_F16 && type != MLA_BF16)) return x;
+  return x > most ? most : x < -most ? -most : x;
+}
 
 static void put_row(const planted_call *c, const mla_tensor *cache, int64_t at,
                     const mla_tensor *from, int64_t token) {
   double scale = FAULT(c, SCALE_PLAIN) && c->p->k_scale > 0 ? c->p->k_scale : 1;
   for (int64_t d = 0; d < from->shape[1]; d++)
     mla_put(cache->data, cache->dtype, at + d,
-            mla_get(from->data, from->dtype, mla_at2(from, token, d)) / scale);
+            clamped(c, cache->dtype,
+                    mla_get(from->data, from->dtype, mla_at2(from, token, d)) /
+                        scale));
 }
 
 /* Does a slot keep its rope part this time? A race as a test can have it. */
@@ -96,7 +106,8 @@ mla_status planted_kv_read(const planted_call *c) {
     for (int64_t t = from; t < to; t++) {
       planted_gather_row(c, cache, b, start + t - from, 0, width, row);
       for (int64_t d = 0; d < width; d++)
-        mla_put(dst->data, dst->dtype, mla_at2(dst, t, d), (double)row[d]);
+        mla_put(dst->data, dst->dtype, mla_at2(dst, t, d),
+                clamped(c, dst->dtype, (double)row[d]));
     }
   }
   free(row);
@@ -108,7 +119,7 @@ mla_status planted_kv_copy(const planted_call *c) {
   const mla_tensor *map = planted_arg(c, MLA_T_BLOCK_MAPPING);
   const mla_tensor *dst = planted_arg(c, MLA_T_CACHE);
   size_t bytes = (size_t)(mla_dtype_bits(dst->dtype) / 8);
-  int64_t bs = dst->shape[1], e = dst->shape[2];
+  int64_t bs = dst->shape[1], e = dst->shape[2], n = e;
   for (int64_t i = 0; i < map->shape[0]; i++) {
     int64_t from = mla_get_int(map->data, map->dtype, mla_at2(map, i, 0));
     int64_t to = mla_get_int(map->data, map->dtype, mla_at2(map, i, 1));
@@ -120,9 +131,12 @@ mla_status planted_kv_copy(const planted_call *c) {
     for (int64_t o = 0; o < bs; o++) {
       int64_t a = planted_cache_offset(c, src, from * bs + o);
       int64_t b = planted_cache_offset(c, dst, to * bs + o);
+      int64_t rows = bs * mla_cache_layout_of(c->p).row_bytes - o * e;
+      if (FAULT(c, TILE_LEFT) && mla_cache_layout_of(c->p).side_bytes)
+        n = rows < 0 ? 0 : rows < e ? rows : e;
       memmove((unsigned char *)dst->data + (size_t)b * bytes,
               (const unsigned char *)src->data + (size_t)a * bytes,
-              (size_t)e * bytes);
+              (size_t)n * bytes);
     }
   }
   return MLA_OK;

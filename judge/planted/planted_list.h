@@ -308,6 +308,9 @@
   X(TILE_STRIDE, "tile-stride", "TILE-SCALE", PLANTED_PAGED | PLANTED_WRITE,   \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "the place of scales follows from the shape, not the stride")              \
+  X(TILE_LEFT, "tile-left", "TILE-SCALE", PLANTED_COPY, PLANTED_SHOWS,         \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "copies leave the scales that stand behind their rows")                    \
   X(TILE_BLOCK, "tile-block", "TILE-SCALE", PLANTED_ABSORB, PLANTED_SHOWS,     \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "all rows of weights have the scales of the first 128")                    \
@@ -366,6 +369,12 @@
   X(VDIM_STRIDE, "vdim-stride", "VDIM", PLANTED_DECODE,                        \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "value rows are addressed with v_dim as their stride")                     \
+  X(VDIM_KEYS, "vdim-keys", "VDIM", PLANTED_DECODE,                            \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "values are taken from keys, though they have a cache of their own")       \
+  X(VDIM_NARROW, "vdim-narrow", "VDIM", PLANTED_ATTEND,                        \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "value columns past the keys' width are left 0")                           \
   X(HEADDIM_TAIL, "headdim-tail", "HEADDIM",                                   \
     PLANTED_HEADED | PLANTED_MATMUL | PLANTED_INDEX, PLANTED_SHOWS,            \
     PLANTED_TILES, 32, 0, 20, 0,                                               \
@@ -378,9 +387,9 @@
   X(STRIDES_ORDER, "strides-order", "STRIDES", PLANTED_ATTEND, PLANTED_SHOWS,  \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "the larger stride of q is taken for that of tokens")                      \
-  X(ADDRESS_BITS, "address-bits", "STRIDES", PLANTED_ATTEND, PLANTED_TRACES,   \
-    PLANTED_AS_IS, 4, 0, 16, 0,                                                \
-    "q is taken to begin at a multiple of a bytes")                            \
+  X(ADDRESS_BITS, "address-bits", "STRIDES", PLANTED_ANY, PLANTED_TRACES,      \
+    PLANTED_AS_IS, 16, 0, 4, 0,                                                \
+    "the first input is taken to begin at a multiple of a bytes")              \
   X(STRIDES_OUT, "strides-out", "STRIDES", PLANTED_ATTEND | PLANTED_MERGE,     \
     PLANTED_SHOWS, PLANTED_AS_IS, 0, 0, 0, 0,                                  \
     "strides of out are recomputed from its shape")                            \
@@ -406,6 +415,9 @@
   X(SPARSE_LOADS, "sparse-loads", "SPARSE-IDX", PLANTED_DECODE,                \
     PLANTED_TRACES, PLANTED_AS_IS, 0, 0, 0, 0,                                 \
     "row -1 is loaded for entry -1 and thrown away")                           \
+  X(SPARSE_FILL, "sparse-fill", "SPARSE-IDX", PLANTED_DECODE,                  \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "entries that name no key load slot 0, at probability 0")                  \
   X(SPARSE_STOPS, "sparse-stops", "SPARSE-IDX", PLANTED_DECODE,                \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "a list ends at its first entry below 0")                                  \
@@ -541,6 +553,12 @@
   X(RANGE_CAP, "range-cap", "RANGE", PLANTED_ATTEND,                           \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "the soft cap is ignored")                                                 \
+  X(RANGE_MERGE, "range-merge", "RANGE", PLANTED_MERGE,                        \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "weights of parts are taken without subtracting the largest")              \
+  X(RANGE_CLAMP, "range-clamp", "RANGE", PLANTED_WRITE | PLANTED_READ,         \
+    PLANTED_SHOWS, PLANTED_AS_IS, 0, 0, 0, 0,                                  \
+    "what is beyond a type becomes its largest number")                        \
   X(RACE_ROW, "race-row", "RACE", PLANTED_ATTEND | PLANTED_MERGE,              \
     PLANTED_TRACES, PLANTED_AS_IS, 7, 0, 5, 0,                                 \
     "one row in a gets a value that changes from run to run")                  \

@@ -14,7 +14,7 @@ static int is_empty(const planted_call *c, float lse) {
 
 static float weight_of(const planted_call *c, float lse, float max,
                        int32_t parts) {
-  float d = lse - max;
+  float d = FAULT(c, RANGE_MERGE) ? lse : lse - max;
   if (FAULT(c, SPLIT_AVERAGE) && parts >= c->a) return 1;
   if (FAULT(c, LSE_BASE_MERGE))
     return c->p->flags & MLA_LSE_BASE2 ? expf(d * 1.44269504f) : exp2f(d);

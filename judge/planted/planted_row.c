@@ -98,6 +98,7 @@ static void sum_range(const planted_call *c, const planted_row *row,
   if (FAULT(c, INVARIANCE_PARTS) && c->plan->limits.max_seq_len > c->a)
     step = 8;
   if (FAULT(c, HEADDIM_V)) cut -= dv % c->a;
+  if (FAULT(c, VDIM_NARROW) && cut > keys->dk) cut = keys->dk;
   memset(block, 0, sizeof block);
   for (int64_t j = r.lo; j < r.hi; j++) {
     float p = weight_of(c, s[j - r.lo], max) * (float)times(c, row, j);

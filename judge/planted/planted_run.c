@@ -88,6 +88,20 @@ static int misbehave(const planted_call *c, mla_status *st, mla_error *err) {
   return FAULT(c, HONESTY_REFUSE) || FAULT(c, HONESTY_NOTHING);
 }
 
+/* The first input begins where a load of `a` bytes would have it. */
+static void move_input(mla_tensor *tensor, int32_t op, int32_t a) {
+  static const int inputs[] = {MLA_T_Q,         MLA_T_KV_C,      MLA_T_PARTS,
+                               MLA_T_A,         MLA_T_Q_NOPE,    MLA_T_O_LATENT,
+                               MLA_T_KV_B_PROJ, MLA_T_SRC_CACHE, MLA_T_CACHE};
+  for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++) {
+    mla_tensor *t = &tensor[inputs[i]];
+    if (!t->data || (inputs[i] == MLA_T_CACHE && op != MLA_OP_KV_READ))
+      continue;
+    t->data = (unsigned char *)t->data - (uintptr_t)t->data % (uintptr_t)a;
+    return;
+  }
+}
+
 /* With a fault in one head or request, all rows are right at first. */
 static mla_status run_right(const planted_call *c) {
   planted_call right = *c;
@@ -111,8 +125,16 @@ mla_status planted_run_prefix(const mla_backend_plan *plan,
   (void)stream;
   (void)workspace_bytes;
   mla_backend_plan *own = (mla_backend_plan *)(uintptr_t)plan;
+  mla_tensor tensor[MLA_T_COUNT] = {{0}};
+  mla_args moved = {(uint32_t)sizeof moved, MLA_T_COUNT, tensor};
   remember_lens(own, args);
   own->runs++;
+  if (own->handle.fault == PLANTED_ADDRESS_BITS) {
+    uint32_t n = args->count < MLA_T_COUNT ? args->count : MLA_T_COUNT;
+    memcpy(tensor, args->tensor, n * sizeof *tensor);
+    move_input(tensor, own->problem.op, own->handle.a);
+    args = &moved;
+  }
   planted_call c = {own,
                     &plan->problem,
                     args,

@@ -20,6 +20,7 @@ typedef struct sparse_state {
   planted_range *ranges;
   int32_t dk, dv, parts;
   int64_t count; /* keys of the token at hand */
+  int64_t over;  /* keys after them at probability 0 */
   int no_first;  /* its first tile names no key */
 } sparse_state;
 
@@ -124,6 +125,7 @@ static void gather(sparse_state *s, int64_t token) {
                     planted_arg(c, MLA_T_CACHE)};
   s->count = 0;
   add_list(s, token, &list);
+  s->over = 0;
   s->no_first = FAULT(c, SPARSE_FIRST_TILE) && first_is_empty(c, &list, token);
   if (!(c->p->flags & MLA_EXTRA_CACHE) || FAULT(c, SPARSE_EXTRA_LOST)) return;
   list.entries = planted_arg(c, MLA_T_EXTRA_INDICES);
@@ -143,18 +145,33 @@ static void store_nan(sparse_state *s, const planted_row *row) {
   planted_store(s->c, row, s->dv, out, NAN);
 }
 
+/* Slot 0 stands where an entry names no key. */
+static void fill_up(sparse_state *s, int64_t token) {
+  const planted_call *c = s->c;
+  slot_list list = {planted_arg(c, MLA_T_INDICES),
+                    planted_arg(c, MLA_T_TOPK_LEN),
+                    planted_arg(c, MLA_T_CACHE)};
+  int64_t n = length_of(c, &list, token);
+  if (named_in(c, &list, token, n) == n) return;
+  planted_slot_load(c, list.cache, 0, 0, s->dk, s->k + s->count * s->dk);
+  s->over = 1;
+}
+
 static void token_rows(sparse_state *s, int64_t token) {
   const planted_call *c = s->c;
   int gathered = 0;
   for (int64_t h = 0; h < c->p->num_heads; h++) {
     if (planted_skips_head(c, h) || !planted_wants(c, token, h)) continue;
-    if (!gathered++) gather(s, token);
+    if (!gathered++) {
+      gather(s, token);
+      if (FAULT(c, SPARSE_FILL)) fill_up(s, token);
+    }
     planted_query_row(c, token, h, s->dk, s->q);
     int64_t per = (s->count + s->parts - 1) / s->parts;
     for (int32_t i = 0; i < s->parts; i++)
       s->ranges[i] = (planted_range){i * per, (i + 1) * per};
     planted_row row = {token, h, s->count, s->q, s->count, s->count};
-    planted_keys keys = {s->k, s->k, s->dk, s->dk, s->dk, s->dv, 0};
+    planted_keys keys = {s->k, s->k, s->dk, s->dk, s->dk, s->dv, s->over};
     if (FAULT(c, VDIM_ROPE)) keys.v = s->k + (s->dk - s->dv);
     if (FAULT(c, VDIM_STRIDE)) keys.v_stride = s->dv;
     if (s->no_first)
