@@ -101,6 +101,7 @@ MLA_DEV sm90_state sm90_begin(unsigned char *raw) {
   sm90_state s;
   s.smem = (smem_address(raw) + 1023) & ~1023u;
   sm90_place(s, (int)threadIdx.x);
+  s.side = MLA_SHFL(s.side, 0); /* the same, to ptxas too */
   s.phase[0] = s.phase[1] = 0;
   return s;
 }
