@@ -27,19 +27,24 @@ template <int Slices>
 MLA_DEV void sm90_sum_warps(
     sm90_sum<Slices> &sum,
     const sm90_sum<Slices> (&shared)[SM90_MERGE_WARPS][32], int warps) {
+  /* With registers for it no load waits for another: those of warps that there
+     are not are the first's. */
+  const int loads = Slices == 1 ? (int)SM90_MERGE_WARPS : warps;
+  const sm90_sum<Slices>(*const from)[32] = shared + MLA_WAVE_ID;
   sm90_sum_begin(sum);
 #pragma unroll
   for (int g = 0; g < SM90_MERGE_WARPS; g++) {
-    if (g >= warps) break;
-    const sm90_sum<Slices> &one = shared[MLA_WAVE_ID + g][MLA_LANE];
+    if (g >= loads) break;
+    const sm90_sum<Slices> &one = from[g < warps ? g : 0][MLA_LANE];
     sum.top[0] = fmaxf(sum.top[0], one.top[0]);
     sum.top[1] = fmaxf(sum.top[1], one.top[1]);
   }
 #pragma unroll
   for (int g = 0; g < SM90_MERGE_WARPS; g++) {
-    if (g >= warps) break;
-    const sm90_sum<Slices> &one = shared[MLA_WAVE_ID + g][MLA_LANE];
+    if (g >= loads) break;
+    const sm90_sum<Slices> one = from[g < warps ? g : 0][MLA_LANE];
     float by[2];
+    if (g >= warps) continue;
 #pragma unroll
     for (int r = 0; r < 2; r++) {
       by[r] = sm90_exp2(one.top[r] - sm90_base(sum.top[r]));
