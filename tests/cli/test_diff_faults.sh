@@ -10,8 +10,8 @@ finds() { # OPTIONS CLASS ONLY [CASES]
   has out "looks like  $2"
 }
 # Each failure is explained, which takes its time: as many as show it thrice.
-finds 'fault=yarn-factor;x=1.03' YARN decode 8
-finds 'fault=tail-v;head=1' TAIL-NAN decode 12
+finds 'fault=yarn-factor;x=1.03' YARN decode 6
+finds 'fault=tail-v;head=1' TAIL-NAN decode 6
 finds fault=mtp-top-left MTP-MASK decode 12
 finds 'fault=heads-drop;a=16' HEADS decode
 finds fault=sink-dropped SINK-WIN merge

@@ -62,9 +62,9 @@ has out '  why    said yes, but the run fails with DEVICE_ERROR: it fell over'
 wayward 1 flicker --case "$one"
 has out 'a second run gave other bits'
 # every failure is one verdict, and the run goes on
-wayward 1 value --only merge kv_read
+wayward 1 value --only merge kv_read:f16
 has out 'FAIL  merge:f32:n5,h3,s2'
-has out 'FAIL  kv_read:bf16:b3'
+has out 'FAIL  kv_read:f16:b2'
 all_judged 'FAIL  wayward on part of profile smoke: '
 
 # ---- whatever ends the process of a case ends that case alone
