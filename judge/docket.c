@@ -194,7 +194,7 @@ static int ends_with(const char *text, const char *end) {
 
 static mla_status check_form(const char *path, mla_error *err) {
   mla_st *file = NULL;
-  if (ends_with(path, ".json")) return mla_vector_file_is_json(path, err);
+  if (ends_with(path, ".json")) return mla_vector_file_is_other(path, err);
   mla_status status = mla_st_open(path, &file, err);
   mla_st_close(file);
   return status;

@@ -69,10 +69,14 @@ int mla_vector_file_is(const char *path) {
   return ours;
 }
 
-mla_status mla_vector_file_is_json(const char *path, mla_error *err) {
+mla_status mla_vector_file_is_other(const char *path, mla_error *err) {
   cJSON *json = read_json(path, err);
+  int has_cases = cJSON_GetObjectItemCaseSensitive(json, "cases") != NULL;
   cJSON_Delete(json);
-  return json ? MLA_OK : MLA_INVALID_ARGUMENT;
+  if (!json) return MLA_INVALID_ARGUMENT;
+  if (!has_cases) return MLA_OK;
+  return mla_fail(err, MLA_INVALID_ARGUMENT, "format",
+                  "%.150s has cases, of no format that this judge reads", path);
 }
 
 /* ------------------------------------------------------------- the header */

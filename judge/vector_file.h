@@ -29,8 +29,9 @@ typedef struct mla_vector_file mla_vector_file;
 /* Is this a JSON file whose format is ours, or a safetensors file with such
    JSON in its metadata (repro.h)? Unreadable: no. */
 int mla_vector_file_is(const char *path);
-/* MLA_OK for any JSON at all. */
-mla_status mla_vector_file_is_json(const char *path, mla_error *err);
+/* MLA_OK for JSON of another kind, as may lie among vectors. Cases of a format
+   that nobody reads are none: they would be missed without a word. */
+mla_status mla_vector_file_is_other(const char *path, mla_error *err);
 mla_status mla_vector_file_open(const char *path, mla_vector_file **file,
                                 mla_error *err);
 void mla_vector_file_close(mla_vector_file *file);

@@ -145,6 +145,9 @@ START_TEST(nothing_is_passed_over) {
   mla_error err = mla_error_init();
   write_file("{\"format\":");
   ck_assert_int_eq(mla_docket_add_path(d, ".", &err), MLA_INVALID_ARGUMENT);
+  write_file("{\"format\":\"mla-vector\",\"cases\":[]}");
+  ck_assert_int_eq(mla_docket_add_path(d, ".", &err), MLA_INVALID_ARGUMENT);
+  ck_assert_ptr_nonnull(strstr(err.message, "of no format"));
   write_file("{\"format\":\"something else\"}");
   ck_assert_int_eq(mla_docket_add_path(d, path, &err), MLA_INVALID_ARGUMENT);
   ck_assert_ptr_nonnull(strstr(err.message, "no vectors of a known form"));
