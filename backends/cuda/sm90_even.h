@@ -13,6 +13,16 @@ extern "C" {
 #include "tensor.h"
 }
 
+/* Where invariance is asked for, and there alone, tensors of any strides are
+   taken. */
+static inline void mla_sm90_even_promise(const mla_problem *p,
+                                         mla_answer *answer) {
+  answer->determinism = p->flags & MLA_BATCH_INVARIANT
+                            ? MLA_DETERMINISM_BATCH_INVARIANT
+                            : MLA_DETERMINISM_RUN_TO_RUN;
+  answer->workspace_alignment = 256;
+}
+
 /* Does the copy engine take it? */
 static inline int mla_sm90_even_walk(const mla_tensor *t) {
   for (int axis = 0; axis + 1 < t->rank; axis++)

@@ -27,15 +27,11 @@ static inline int mla_sm90_prefills(const mla_handle *h, const mla_problem *p) {
          mla_tensor_map_encoder() != NULL;
 }
 
-/* Where invariance is asked for, these kernels take tensors of any strides. */
 static inline void mla_sm90_prefill_describe(const mla_problem *p,
                                              mla_answer *answer) {
   snprintf(answer->kernel, sizeof answer->kernel,
            "prefill_" MLA_SM90_TEXT "_sm90");
-  answer->determinism = p->flags & MLA_BATCH_INVARIANT
-                            ? MLA_DETERMINISM_BATCH_INVARIANT
-                            : MLA_DETERMINISM_RUN_TO_RUN;
-  answer->workspace_alignment = 256;
+  mla_sm90_even_promise(p, answer);
   answer->numerics.u_p = answer->numerics.u_mid = SM90_U;
   answer->numerics.flushes_subnormals = 1; /* of P, by ex2.approx.ftz */
 }

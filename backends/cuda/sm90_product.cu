@@ -51,14 +51,10 @@ static uint64_t workspace(const mla_handle *h, const mla_problem *p,
          mla_sm90_even_bytes(m, n);
 }
 
-/* Where invariance is asked for, it takes tensors of any strides. */
 static void describe(const mla_problem *p, mla_answer *answer) {
   snprintf(answer->kernel, sizeof answer->kernel,
            "product_" MLA_SM90_TEXT "_sm90");
-  answer->determinism = p->flags & MLA_BATCH_INVARIANT
-                            ? MLA_DETERMINISM_BATCH_INVARIANT
-                            : MLA_DETERMINISM_RUN_TO_RUN;
-  answer->workspace_alignment = 256;
+  mla_sm90_even_promise(p, answer);
 }
 
 static int takes(const mla_gpu_call *c) {
