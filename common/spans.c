@@ -16,26 +16,22 @@ static int64_t block_bytes(const mla_tensor *t) {
   return mla_tensor_extent(&block);
 }
 
-static int has_vast_gaps(const mla_tensor *t) {
+int mla_span_is_vast(const mla_tensor *t) {
   int64_t all = mla_tensor_extent(t);
   return t->rank > 1 && t->shape[0] > 1 && all > VAST &&
          block_bytes(t) < all / t->shape[0] / 4;
 }
 
 int64_t mla_span_count(const mla_tensor *t) {
-  return has_vast_gaps(t) ? t->shape[0] : 1;
+  return mla_span_is_vast(t) ? t->shape[0] : 1;
 }
 
 mla_span mla_span_at(const mla_tensor *t, int64_t i) {
   mla_span whole = {0, mla_tensor_extent(t)};
-  if (!has_vast_gaps(t)) return whole;
+  if (!mla_span_is_vast(t)) return whole;
   mla_span block = {i * t->stride[0] * mla_dtype_bits(t->dtype) / 8,
                     block_bytes(t)};
   return block;
-}
-
-int mla_span_is_vast(const mla_tensor *t) {
-  return has_vast_gaps(t);
 }
 
 int64_t mla_span_bytes(const mla_tensor *t) {
