@@ -30,8 +30,7 @@ MLA_DEV void sm90_clear_tail(const sm90_state &s, const sm90_piece &w,
     const int row = i / 32, chunk = i % 32;
     const uint32_t at = sm90_box(s, buffer, 4 * s.side + chunk / 8) +
                         row * 128 + (chunk % 8) * 16;
-    asm volatile("st.shared.v4.b32 [%0], {%1, %1, %1, %1};" ::"r"(at), "r"(0)
-                 : "memory");
+    store_shared_zeros(at);
   }
   fence_async();
   bar_sync(s.side ? BAR_RIGHT : BAR_LEFT, 128);

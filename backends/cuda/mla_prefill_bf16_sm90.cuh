@@ -296,12 +296,8 @@ MLA_DEV void prefill_put_chunks(const mla_prefill_sm90_args &a,
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       const int row = 4 * i + lane / 8;
-      uint4 v;
-      asm volatile(
-          "ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-          : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-          : "r"(own + row * 128 + (uint32_t)(((lane % 8) ^ (row & 7)) << 4))
-          : "memory");
+      const uint4 v = load_shared_16(own + row * 128 +
+                                     (uint32_t)(((lane % 8) ^ (row & 7)) << 4));
       if (row0 + 4 * i < w.length)
         *(uint4 *)((uint16_t *)a.out + prefill_out_row(a, w, row0 + 4 * i) +
                    64 * half + 8 * (lane % 8)) = v;

@@ -36,19 +36,6 @@ typedef struct sm90_bringer {
   uint32_t uses; /* of each buffer so far, odd or even: a bit each */
 } sm90_bringer;
 
-MLA_DEV uint4 bring_load(uint32_t from) {
-  uint4 v;
-  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "r"(from)
-               : "memory");
-  return v;
-}
-MLA_DEV void bring_store(uint32_t to, uint4 v) {
-  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(v.x),
-               "r"(v.y), "r"(v.z), "r"(v.w)
-               : "memory");
-}
 /* 16 bytes, zeros where place < 0; they are there after bring_landed. */
 MLA_DEV void bring_copy(uint32_t to, const unsigned char *from, int place) {
   asm volatile(
@@ -281,8 +268,8 @@ MLA_DEV void bring_raw(const Source &from, const sm90_state &s, int buffer,
 /* Chunk `to` and the one beside it. */
 template <int Kind>
 MLA_DEV void bring_put(uint32_t to, const uint4 &codes, float scale) {
-  bring_store(to, codes_eight<Kind>(codes.x, codes.y, scale));
-  bring_store(to ^ 16, codes_eight<Kind>(codes.z, codes.w, scale));
+  store_shared_16(to, codes_eight<Kind>(codes.x, codes.y, scale));
+  store_shared_16(to ^ 16, codes_eight<Kind>(codes.z, codes.w, scale));
 }
 
 template <class Source>
@@ -302,7 +289,7 @@ MLA_DEV bring_pair bring_read(const Source &from, uint32_t codes,
   bring_pair p;
 #pragma unroll
   for (int i = 0; i < 2; i++) {
-    p.codes[i] = bring_load(codes ^ (uint32_t)(128 * i));
+    p.codes[i] = load_shared_16(codes ^ (uint32_t)(128 * i));
     p.scale[i] = bring_scale(from, scale ^ (uint32_t)(128 * i));
   }
   return p;
@@ -341,7 +328,7 @@ MLA_DEV void bring_turn_tail(const sm90_state &s, int buffer, int key0,
   for (int i = 0; i < BRING_KEYS / 8; i++) {
     const int row = key0 + lane / 4 + 8 * i;
     const uint4 codes =
-        bring_load(bring_row(s, buffer, 8, row) + lane % 4 * 16);
+        load_shared_16(bring_row(s, buffer, 8, row) + lane % 4 * 16);
     __syncwarp();
     bring_put<Kind>(bring_chunk(s, buffer, row, 64 + lane % 4 * 2), codes,
                     MLA_SHFL(scale, lane / 4 + 8 * i));

@@ -86,12 +86,9 @@ MLA_DEV void sm90_put_rows(const mla_sm90_args &a, const sm90_state &s,
   for (int i = 0; i < 16; i++) {
     const int row = m0 + 16 * warp + i;
     if (row >= w.rows) break;
-    uint4 v;
-    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "r"(own + i * 512 + (uint32_t)((lane ^ (i & 7)) << 4)));
     *(uint4 *)((uint16_t *)a.out + sm90_out_row(a, w.first_token, row) +
-               256 * s.side + 8 * lane) = v;
+               256 * s.side + 8 * lane) =
+        load_shared_16(own + i * 512 + (uint32_t)((lane ^ (i & 7)) << 4));
   }
   fence_async(); /* the copy engine fills this memory next */
 }

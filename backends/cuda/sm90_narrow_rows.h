@@ -84,8 +84,7 @@ MLA_DEV void narrow_clear(const narrow_state &s, const sm90_piece &w, int key) {
        i += 128) {
     const uint32_t at = narrow_block_at(s) + i / 512 * NARROW_GROUP +
                         i / 8 % 8 * NARROW_BOX + i / 64 % 8 * 128 + i % 8 * 16;
-    asm volatile("st.shared.v4.b32 [%0], {%1, %1, %1, %1};" ::"r"(at), "r"(0)
-                 : "memory");
+    store_shared_zeros(at);
   }
 }
 
@@ -284,12 +283,9 @@ MLA_DEV void narrow_put_rows(const mla_sm90_args &a, const narrow_state &s,
     const int row = 2 * i + (int)threadIdx.x / 64;
     const int64_t at = MLA_SHFL(place, row);
     if (row >= w.rows) break;
-    uint4 v;
-    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "r"(s.smem + narrow_of<Rows>::Q + row * 1024 +
-                       (uint32_t)((chunk ^ (row & 7)) << 4)));
-    *(uint4 *)((uint16_t *)a.out + at + 8 * chunk) = v;
+    *(uint4 *)((uint16_t *)a.out + at + 8 * chunk) =
+        load_shared_16(s.smem + narrow_of<Rows>::Q + row * 1024 +
+                       (uint32_t)((chunk ^ (row & 7)) << 4));
   }
   fence_async(); /* the copy engine fills this memory next */
 }
