@@ -2,10 +2,11 @@
 # The verdicts of a machine with a GPU, in about 6 minutes on 16 cores:
 #   tests/device/judge_gpu.sh MLACHECK OUT [PLUGIN]
 # The full profile twice, and by PLUGIN (the HIP backend's shim, which
-# build_hip_shim.sh makes); then compute-sanitizer on smoke, beside it golden
-# vectors and random cases for two minutes. OUT gets summary.txt and
-# logs.tar.gz. SANITIZER_SECONDS is what both tools get together: what was cut
-# off is counted.
+# build_hip_shim.sh makes); then smoke under racecheck, which gets the machine
+# for itself, and under memcheck, beside it golden vectors and random cases for
+# two minutes. OUT gets summary.txt and logs.tar.gz. SANITIZER_SECONDS is what
+# each tool gets: what was cut off is counted. STAGES names what is wanted of
+# "full plugin racecheck rest".
 set -u
 mlacheck=${1:?mlacheck}
 out=${2:?folder}
@@ -15,7 +16,9 @@ summary=$out/summary.txt
 logs=$(mktemp -d)
 kept=$(mktemp -d)
 jobs=$(($(nproc) - 1))
-seconds=${SANITIZER_SECONDS:-300}
+seconds=${SANITIZER_SECONDS:-240}
+stages=${STAGES:-full plugin racecheck rest}
+gpus=$(nvidia-smi -L | wc -l)
 mkdir -p "$out"
 {
   nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
@@ -51,17 +54,20 @@ judge_cuda() {
 # Smoke in pieces of six cases, the costly ones dealt out first. Racecheck does
 # not end where two threads launch at once (crowd), and says itself that it
 # lost track: those cases are memcheck's alone.
-sanitize() { # TOOL UNTIL
+sanitize() { # TOOL
+  until=$(($(date +%s) + seconds))
   # shellcheck disable=SC2016
   "$mlacheck" list cases --profile smoke | sort -rn |
     sed -n 's/^ *[0-9.]* MFLOP  *?* *\([^ ]*\).*/\1/p' |
     if [ "$1" = racecheck ]; then grep -v crowd; else cat; fi |
     awk '{ piece[NR % 77] = piece[NR % 77] " " $0 }
-      END { for (n in piece) print piece[n] }' |
-    tool=$1 until=$2 mlacheck=$mlacheck logs=$logs \
+      END { for (n in piece) print n piece[n] }' |
+    tool=$1 until=$until gpus=$gpus mlacheck=$mlacheck logs=$logs \
       xargs -P "$jobs" -L 1 sh -c '
         left=$((until - $(date +%s)))
-        log=$logs/$tool-$$.txt
+        log=$logs/$tool-$1.txt
+        export CUDA_VISIBLE_DEVICES=$(($1 % gpus))
+        shift
         echo "$@" >"$log"
         [ $left -lt 5 ] || timeout $left compute-sanitizer --tool "$tool" \
           --error-exitcode 9 "$mlacheck" run --backend cuda --no-fork \
@@ -71,20 +77,27 @@ sanitize() { # TOOL UNTIL
     "$(grep -L SUMMARY "$logs/$1"-*.txt | wc -l) cut off" >>"$summary"
 }
 
-judge_cuda
-[ -z "$plugin" ] || judge plugin-full --plugin "$plugin" --profile full \
-  --jobs "$jobs" --expected "$kept"
-judge cuda-golden --backend cuda --vectors "$root/golden/v1" &
-[ -z "$plugin" ] ||
-  judge plugin-golden --plugin "$plugin" --vectors "$root/golden/v1" &
-timed diff 200 "$mlacheck" diff --backend cuda --against ref --time 120 \
-  --jobs 2 &
-if command -v compute-sanitizer >/dev/null; then
-  start=$(date +%s)
-  sanitize racecheck $((start + seconds * 2 / 3))
-  sanitize memcheck $((start + seconds))
-fi
-wait
+wanted() { case " $stages " in *" $1 "*) ;; *) return 1 ;; esac; }
+
+judge_plugin() {
+  [ -z "$plugin" ] || judge plugin-full --plugin "$plugin" --profile full \
+    --jobs "$jobs" --expected "$kept"
+}
+
+judge_rest() {
+  judge cuda-golden --backend cuda --vectors "$root/golden/v1" &
+  [ -z "$plugin" ] ||
+    judge plugin-golden --plugin "$plugin" --vectors "$root/golden/v1" &
+  timed diff 200 "$mlacheck" diff --backend cuda --against ref --time 120 \
+    --jobs 2 &
+  sanitize memcheck
+  wait
+}
+
+wanted full && judge_cuda
+wanted plugin && judge_plugin
+wanted racecheck && sanitize racecheck
+wanted rest && judge_rest
 tar -C "$logs" -czf "$out/logs.tar.gz" .
 rm -rf "$kept" "$logs"
 cat "$summary"
