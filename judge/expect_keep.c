@@ -61,9 +61,15 @@ static size_t bytes_of(mla_expected_array a) {
                                : a.count * (int64_t)sizeof(double));
 }
 
+static int is_ours(const mla_st *file) {
+  const char *by = mla_st_meta(file, "reference");
+  return by && strcmp(by, mla_reference_digest) == 0;
+}
+
 mla_status mla_keep_load(mla_expected *expected, const char *path) {
   mla_st *file = NULL;
   mla_status status = mla_st_open(path, &file, NULL);
+  if (status == MLA_OK && !is_ours(file)) status = MLA_INVALID_ARGUMENT;
   for (int32_t k = 0; status == MLA_OK; k++) {
     mla_expected_array a = mla_expected_array_at(expected, k);
     if (!a.data) break;
@@ -88,6 +94,8 @@ mla_status mla_keep_save(mla_expected *expected, const char *path,
     status = mla_st_writer_add(w, a.name, a.byte_count ? MLA_U8 : MLA_F64, 1,
                                &count, a.data, err);
   }
+  if (status == MLA_OK)
+    status = mla_st_writer_meta(w, "reference", mla_reference_digest, err);
   if (status == MLA_OK) status = mla_st_writer_save(w, path, err);
   mla_st_writer_free(w);
   return status;

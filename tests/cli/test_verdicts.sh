@@ -187,5 +187,21 @@ done
 for file in "$work"/keep/*; do printf 'x' >"$file"; done
 expect 0 run --backend ref --case "$one" -v --expected "$work/keep"
 cmp -s "$work/seed42" "$work/out" || fail 'a damaged answer was used'
+# other values are believed where they say that this reference made them (so
+# the next lines can fail), and computed anew where another one did
+file=$(find "$work/keep" -name '*.safetensors')
+zero_half() { # all numbers of the file's second half
+  half=$(($(wc -c <"$file") / 2))
+  dd if=/dev/zero of="$file" bs=$half seek=1 count=1 conv=notrunc 2>/dev/null
+}
+cp "$file" "$work/answer"
+zero_half
+expect 1 run --backend ref --case "$one" -v --expected "$work/keep" --no-shrink
+LC_ALL=C sed 's/"reference":"[0-9a-f]\{8\}/"reference":"00000000/' "$work/answer" \
+  >"$file"
+zero_half
+expect 0 run --backend ref --case "$one" -v --expected "$work/keep"
+cmp -s "$work/seed42" "$work/out" || fail "another reference's answer was used"
+cmp -s "$work/answer" "$file" || fail 'an older answer was not replaced'
 expect 3 run --backend ref --case "$one" --expected "$work/seed42"
 finish
