@@ -76,6 +76,25 @@ static int nothing_is_written(const mla_vector *v, const mla_evidence *e,
   return wrong && has_live_rows(e);
 }
 
+/* More runs have told what it is (cause.h). */
+static int explain_follows(mla_verdict *verdict) {
+  static const struct {
+    const char *cls, *what;
+  } looks[] = {
+      [MLA_FOLLOWS_ALIGNMENT] = {"STRIDES",
+                                 "tensors are taken to begin at multiples of "
+                                 "more than was promised"},
+      [MLA_FOLLOWS_LEFT] = {"WORKSPACE",
+                            "later runs of a plan find in the workspace what "
+                            "the first left there"},
+      [MLA_FOLLOWS_RUNS] = {"STALE-META",
+                            "a plan keeps something of its first run"},
+  };
+  if (verdict->follows < MLA_FOLLOWS_ALIGNMENT) return 0;
+  return mla_look_set(&verdict->look, looks[verdict->follows].cls,
+                      looks[verdict->follows].what);
+}
+
 int mla_explain_traces(const mla_vector *v, const mla_evidence *e,
                        mla_verdict *verdict) {
   mla_look *look = &verdict->look;
@@ -85,6 +104,7 @@ int mla_explain_traces(const mla_vector *v, const mla_evidence *e,
   if (explain_fence(verdict->fences, look)) return 1;
   if (verdict->crowded)
     return mla_look_set(look, "RACE", "runs of two threads meet in memory");
+  if (explain_follows(verdict)) return 1;
   if (verdict->unstable && v->problem.op == MLA_OP_INDEX &&
       !has_wrong_values(verdict))
     return mla_look_set(look, "TOPK",
@@ -200,6 +220,12 @@ int mla_explain_places(const mla_vector *v, const mla_evidence *e,
                         p.lse_unwritten ? "a part of lse is not written"
                                         : "out is right, lse is not");
   if (verdict->mates) return mla_look_set(look, "INVARIANCE", with_mates);
+  if (verdict->follows == MLA_FOLLOWS_ADDRESS)
+    return mla_look_set(look, "STRIDES",
+                        "the bits follow where tensors lie in memory");
+  if (verdict->follows == MLA_FOLLOWS_UNUSED)
+    return mla_look_set(look, "OOB-READ",
+                        "the bits follow bytes that must not be read");
   if (p.bad_heads && !p.half_heads && p.bad_heads < v->problem.num_heads)
     return mla_look_set(look, "HEADS", "whole heads are wrong, others right");
   return 0;

@@ -37,6 +37,11 @@ int mla_hearing_run(hearing *h, const mla_vector *v, unsigned char poison,
                     mla_side side);
 /* What that run touched and should not have. */
 void mla_hearing_check_fences(hearing *h, unsigned char poison);
+/* One more run; are the bits those of the first? -1: it did not end well. */
+int mla_hearing_run_again(hearing *h, const mla_vector *v, unsigned char poison,
+                          mla_side side);
+/* What a plan serves before the vector, where the case asks for it. */
+int mla_hearing_serve_earlier(hearing *h, unsigned char poison);
 int mla_hearing_is_output(const hearing *h, int slot);
 
 /* Runs it again with other poisons, on the other side of the pages. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cause.h"
 #include "compare.h"
 #include "composed.h"
 #include "dtype.h"
@@ -204,7 +205,7 @@ int mla_hearing_run(hearing *h, const mla_vector *v, unsigned char poison,
 }
 
 /* The plan serves shorter lengths first: what it keeps of them shows. */
-static int serve_earlier(hearing *h, unsigned char poison) {
+int mla_hearing_serve_earlier(hearing *h, unsigned char poison) {
   const mla_tensor *lens = &h->v->tensor[MLA_T_SEQ_LENS];
   if (!h->v->has_recipe || !h->v->recipe.num[MLA_K_REPLAY] || !lens->data)
     return 1;
@@ -351,12 +352,13 @@ void mla_judge_vector(mla_device *device, const mla_vector *v,
   if (!opened) end(&h, MLA_VERDICT_ERROR, "no composition: %s", h.err.message);
   unsigned char poison = (unsigned char)options->poison;
   if (opened && is_lawful(&h) && ask(&h) && expect(&h) && plan(&h) &&
-      serve_earlier(&h, poison) &&
+      mla_hearing_serve_earlier(&h, poison) &&
       mla_hearing_run(&h, v, poison, MLA_SIDE_END) && compare(&h) &&
       keep_first(&h)) {
     mla_hearing_check_fences(&h, poison);
     free_beside(&h);
     mla_repeat(&h);
+    if (options->repeat) mla_find_alignment(&h);
     if (options->repeat) mla_replay_graph(&h);
     if (options->repeat) mla_crowd(&h);
     regroup(&h);

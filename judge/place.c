@@ -110,7 +110,7 @@ mla_status mla_place_new(mla_device *device, const mla_vector *v,
   memset(p, 0, sizeof *p);
   p->device = device;
   p->vector = v;
-  p->scratch = -1;
+  p->scratch = MLA_SCRATCH_POISON;
   p->on_host = backend_of(p)->mem_alloc == NULL;
   for (int s = 0; s < MLA_T_COUNT && status == MLA_OK; s++) {
     if (!v->role[s] || v->alias[s] >= 0) continue;
@@ -152,15 +152,15 @@ static mla_status settle(mla_place *p, mla_error *err) {
    lies elsewhere, and as aligned as before. */
 static void move(const mla_place *p, mla_placed *m, int32_t slot,
                  mla_side side) {
-  uint64_t off = awry(p, m);
+  uint64_t off = side == MLA_SIDE_EVEN ? 0 : awry(p, m);
   if (!p->on_host) {
-    m->lead = (side == MLA_SIDE_START ? 2 : 1) * device_band(m) + off;
+    m->lead = (side == MLA_SIDE_END ? 1 : 2) * device_band(m) + off;
     return;
   }
   uint64_t end = m->bytes - m->zone.margin - m->size;
-  m->lead = side == MLA_SIDE_START ? m->zone.margin : end / m->unit * m->unit;
+  m->lead = side == MLA_SIDE_END ? end / m->unit * m->unit : m->zone.margin;
   if (m->lead / m->unit % 2 == 0)
-    m->lead = side == MLA_SIDE_START ? m->lead + off : m->lead - off;
+    m->lead = side == MLA_SIDE_END ? m->lead - off : m->lead + off;
   mla_zone_watch(&m->zone, slot, m->image + m->lead, m->size);
 }
 
@@ -189,6 +189,13 @@ static mla_status fill_slot(mla_place *p, int s, unsigned char poison,
   return status;
 }
 
+static void fill_scratch(mla_place *p, unsigned char poison) {
+  mla_placed *w = &p->workspace;
+  if (p->scratch == MLA_SCRATCH_LEFT) return;
+  memset(w->image, poison, (size_t)w->bytes);
+  if (p->scratch >= 0) memset(w->image + w->lead, p->scratch, (size_t)w->size);
+}
+
 mla_status mla_place_fill(mla_place *p, unsigned char poison, mla_side side,
                           mla_error *err) {
   mla_status status = MLA_OK;
@@ -200,10 +207,7 @@ mla_status mla_place_fill(mla_place *p, unsigned char poison, mla_side side,
   move(p, &p->workspace, -1, side);
   point(p);
   if (status == MLA_OK) {
-    mla_placed *w = &p->workspace;
-    memset(w->image, poison, (size_t)w->bytes);
-    if (p->scratch >= 0)
-      memset(w->image + w->lead, p->scratch, (size_t)w->size);
+    fill_scratch(p, poison);
     status = to_device(p, &p->workspace, err);
   }
   return status == MLA_OK ? settle(p, err) : status;

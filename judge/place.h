@@ -17,7 +17,15 @@
 /* Which end of a tensor is at the end of its pages; on devices neither. A case
    that is "unaligned" has its tensors beside that end where they would lie at a
    multiple of more than they were promised. */
-typedef enum mla_side { MLA_SIDE_END = 0, MLA_SIDE_START = 1 } mla_side;
+typedef enum mla_side {
+  MLA_SIDE_END = 0,
+  MLA_SIDE_START = 1,
+  MLA_SIDE_EVEN = 2 /* at a multiple of 256 bytes, whatever the case asks */
+} mla_side;
+
+/* What fills the workspace before a run, but for one byte over and over. */
+#define MLA_SCRATCH_POISON (-1)
+#define MLA_SCRATCH_LEFT (-2) /* nothing: it keeps what the last run left */
 
 typedef struct mla_placed {
   unsigned char *base;  /* on the device; or the image itself */
@@ -36,7 +44,7 @@ typedef struct mla_place {
   mla_tensor tensor[MLA_T_COUNT];
   mla_placed slot[MLA_T_COUNT];
   mla_placed workspace;
-  int scratch; /* what fills the workspace, or -1: the poison */
+  int scratch; /* a byte, or MLA_SCRATCH_ */
 } mla_place;
 
 /*

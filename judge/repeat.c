@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cause.h"
 #include "compare.h"
 #include "hearing.h"
 #include "spans.h"
@@ -48,53 +49,14 @@ static int same_bytes(const hearing *h, int s) {
   return 1;
 }
 
-/* One more run; are the bits those of the first? -1: it did not end well. */
-static int run_again(hearing *h, const mla_vector *v, unsigned char poison,
-                     mla_side side) {
+int mla_hearing_run_again(hearing *h, const mla_vector *v, unsigned char poison,
+                          mla_side side) {
   int same = 1;
   if (!mla_hearing_run(h, v, poison, side)) return -1;
   mla_hearing_check_fences(h, poison);
   for (int s = 0; s < MLA_T_COUNT; s++)
     if (h->first[s]) same &= same_bytes(h, s);
   return same;
-}
-
-/* With something else in the workspace, and in nothing but it. */
-static int follows_scratch(hearing *h, unsigned char poison) {
-  static const unsigned char others[] = {MLA_POISON_LARGE, MLA_POISON_ZERO};
-  int follows = 0;
-  for (size_t i = 0; i < sizeof others && !follows; i++) {
-    h->place.scratch = others[i];
-    follows = run_again(h, h->v, poison, MLA_SIDE_END) == 0;
-    h->verdict->repeated++;
-  }
-  h->place.scratch = -1;
-  return follows;
-}
-
-/* What the bits follow: chance, the workspace, or what lies round the data. */
-static void find_cause(hearing *h) {
-  mla_verdict *verdict = h->verdict;
-  unsigned char poison = (unsigned char)h->options->poison;
-  verdict->kind = MLA_VERDICT_FAIL;
-  for (int i = 0; i < 2; i++) {
-    int same = run_again(h, h->v, poison, MLA_SIDE_END);
-    verdict->repeated++;
-    if (same < 0) return;
-    if (same) continue;
-    verdict->differs = verdict->unstable = 1;
-    return;
-  }
-  verdict->differs = follows_scratch(h, poison);
-  if (verdict->differs) return;
-  int moved = run_again(h, h->v, poison, MLA_SIDE_START) == 0;
-  verdict->repeated++;
-  verdict->follows = moved ? MLA_FOLLOWS_ADDRESS : MLA_FOLLOWS_UNUSED;
-  if (!verdict->reason[0])
-    snprintf(verdict->reason, sizeof verdict->reason, "%s",
-             moved ? "the bits follow where tensors lie in memory"
-                   : "the bits follow bytes that must not be read: page "
-                     "tails, unused pages, padding, what lies round a tensor");
 }
 
 /* -------------------------------------------------------- without promises */
@@ -131,7 +93,7 @@ static int repeat_with(hearing *h, mla_poison poison, mla_side side) {
       mla_generate(&v->recipe, v->seed, poison, &other, &h->err) == MLA_OK)
     v = &other;
   if (h->answer.determinism != MLA_DETERMINISM_NONE) {
-    same = run_again(h, v, (unsigned char)poison, side);
+    same = mla_hearing_run_again(h, v, (unsigned char)poison, side);
     verdict->repeated++;
   } else if (mla_hearing_run(h, v, (unsigned char)poison, side)) {
     mla_hearing_check_fences(h, (unsigned char)poison);
@@ -139,7 +101,7 @@ static int repeat_with(hearing *h, mla_poison poison, mla_side side) {
   }
   h->place.vector = h->v;
   mla_vector_free(&other);
-  if (same == 0) find_cause(h);
+  if (same == 0) mla_find_cause(h);
   return same > 0;
 }
 

@@ -20,8 +20,11 @@ typedef enum mla_verdict_kind {
 /* What the bits of equal calls follow, though they must not. */
 typedef enum mla_follows {
   MLA_FOLLOWS_NOTHING = 0,
-  MLA_FOLLOWS_UNUSED, /* page tails, unused pages, padding */
-  MLA_FOLLOWS_ADDRESS /* where the tensors lie */
+  MLA_FOLLOWS_UNUSED,    /* page tails, unused pages, padding */
+  MLA_FOLLOWS_ADDRESS,   /* where the tensors lie */
+  MLA_FOLLOWS_ALIGNMENT, /* and are right at multiples of 256 bytes */
+  MLA_FOLLOWS_LEFT,      /* what a plan's later runs find in the workspace */
+  MLA_FOLLOWS_RUNS       /* whether a plan ran before */
 } mla_follows;
 
 typedef enum mla_death {

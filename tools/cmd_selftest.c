@@ -31,6 +31,8 @@ static const char help[] =
     "\n"
     "  --profile NAME   the cases to judge by (default: smoke)\n"
     "  --only NAME...   only these faults or classes\n"
+    "  --in-order       cases as `run` takes them: what is said of a fault "
+    "first\n"
     "  --expected DIR   keep the reference's answers there\n"
     "  --jobs N         child processes at a time (default: one a core)\n"
     "  --patience X     factor on the time a case may take (default: 1)\n"
@@ -42,7 +44,7 @@ typedef struct selftest_options {
   const char *profile, *keep;
   text_list only;
   uint64_t jobs, patience;
-  int verbose, help;
+  int in_order, verbose, help;
 } selftest_options;
 
 typedef struct selftest {
@@ -60,6 +62,7 @@ static int read_options(int argc, char **argv, selftest_options *o) {
   o->profile = "smoke";
   const option table[] = {{"--profile", OPTION_TEXT, &o->profile},
                           {"--only", OPTION_LIST, &o->only},
+                          {"--in-order", OPTION_FLAG, &o->in_order},
                           {"--expected", OPTION_TEXT, &o->keep},
                           {"--jobs", OPTION_COUNT, &o->jobs},
                           {"--patience", OPTION_COUNT, &o->patience},
@@ -275,6 +278,7 @@ static int run_selftest(selftest *s) {
           : !folder_make("selftest", s->o.keep))
     return EXIT_ENVIRONMENT;
   s->run.keep = own ? lent.path : s->o.keep;
+  s->run.in_order = s->o.in_order;
   s->run.patience = s->o.patience ? (double)s->o.patience : 1;
   int ok = judge_all(s);
   if (own) folder_return(&lent);

@@ -117,14 +117,16 @@ static void add_truth(cJSON *to, const mla_truth_result *t) {
 
 static void add_runs(cJSON *json, const mla_verdict *v) {
   static const char *const names[] = {"none", "run-to-run", "batch-invariant"};
-  static const char *const things[] = {"nothing", "unused bytes", "addresses"};
+  static const char *const things[] = {"nothing",        "unused bytes",
+                                       "addresses",      "alignment",
+                                       "left workspace", "earlier runs"};
   if (v->determinism >= 0 && v->determinism < 3)
     add_text(json, "determinism", names[v->determinism]);
   cJSON_AddNumberToObject(json, "repeated", v->repeated);
   cJSON_AddBoolToObject(json, "differs", v->differs);
   if (v->unstable) cJSON_AddTrueToObject(json, "unstable");
   if (v->mates) cJSON_AddTrueToObject(json, "mates");
-  if (v->follows > 0 && v->follows < 3)
+  if (v->follows > 0 && v->follows < 6)
     add_text(json, "follows", things[v->follows]);
   if (v->rows_total) {
     cJSON_AddNumberToObject(json, "rows", (double)v->rows);

@@ -11,9 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alone.h"
 #include "error.h"
 #include "options.h"
 #include "shrink.h"
+
+#define MOST_ALONE 20 /* failures of one run judged alone, once one passed */
 
 typedef struct crew_run {
   run_state *run;
@@ -25,6 +28,7 @@ typedef struct crew_run {
   int32_t next; /* item that nobody has begun */
   mla_explainer explainer;
   failure_care care;
+  int32_t asked_alone, passed_alone;
 } crew_run;
 
 static failure_care care_of(const run_how *how) {
@@ -130,10 +134,21 @@ static void explain(crew_run *c, int32_t i, crew_answer *a) {
   if (a->record.verdict.kind == MLA_VERDICT_FAIL) *r = a->record;
 }
 
+/* The first failures are judged alone, and once that told something, more. */
+static int follows_others(crew_run *c, int32_t i) {
+  int32_t most = c->passed_alone ? MOST_ALONE : MOST_SHRUNK;
+  if (c->asked_alone == most) return 0;
+  c->asked_alone++;
+  int passed = alone_explains(&c->of, i, &c->run->record[i].verdict);
+  c->passed_alone += passed;
+  return passed;
+}
+
 static void follow(crew_run *c, int32_t i, crew_answer *a) {
   mla_record *r = &c->run->record[i];
   if (r->verdict.kind != MLA_VERDICT_FAIL) return;
   if (c->how->jobs > 1 && !r->verdict.died) explain(c, i, a);
+  if (follows_others(c, i)) return;
   if (!after_failure_wanted(&c->care, c->run->docket, i, r)) return;
   if (r->verdict.died == MLA_DEATH_SIGNAL && c->care.shrink &&
       mla_docket_at(c->run->docket, i)->kind == MLA_ITEM_CASE &&

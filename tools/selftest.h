@@ -32,13 +32,14 @@ typedef struct selftest_run {
   const mla_docket *docket;
   const char *keep; /* folder of the reference's answers */
   double patience;  /* factor on the time that a case may take */
+  int in_order;     /* cases as the docket has them, as `run` takes them */
 } selftest_run;
 
 /*
  * Judges in `jobs` children at a time; result[i] belongs to job[i]. A case
- * that hunts the class of the fault comes first, cheap ones before dear ones;
- * a job ends at its first failure. done(context, i) after each, in order of
- * ending. 0: no memory.
+ * that hunts the class of the fault comes first, cheap ones before dear ones,
+ * unless run->in_order; a job ends at its first failure. done(context, i) after
+ * each, in order of ending. 0: no memory.
  */
 int selftest_judge(const selftest_run *run, const selftest_job *job,
                    selftest_result *result, int32_t count, int32_t jobs,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alone.h"
 #include "crew.h"
 #include "explain.h"
 #include "selftest.h"
@@ -47,10 +48,12 @@ static int hunts_class(const mla_item *item, const char *cls) {
   return at && (at[strlen(cls)] == ',' || at[strlen(cls)] == '\0');
 }
 
-/* Room for all items; to be freed. */
-static place_in_order *order_for(const mla_docket *docket, int32_t fault) {
+/* Room for all items; to be freed. Without a fault, all in the docket's. */
+static place_in_order *order_for(const selftest_run *run, int32_t fault) {
+  const mla_docket *docket = run->docket;
   int32_t n = mla_docket_count(docket);
   const char *cls = planted_fault_at(fault)->cls;
+  if (run->in_order) fault = PLANTED_NONE;
   place_in_order *order = malloc((size_t)(n + 1) * sizeof *order);
   for (int32_t i = 0; order && i < n; i++) {
     const mla_item *item = mla_docket_at(docket, i);
@@ -98,7 +101,7 @@ static void begin(seat *s, const selftest_run *run, const selftest_job *job,
   s->of = of;
   s->job = i;
   s->at = -1;
-  s->order = order_for(run->docket, job->fault);
+  s->order = order_for(run, job->fault);
 }
 
 /* The next item; 0: the job is done. */
@@ -182,6 +185,9 @@ int selftest_judge(const selftest_run *run, const selftest_job *job,
     for (int32_t k = 0; k < seats; k++) {
       seat *at = &s->seat[k];
       if (at->job < 0 || !crew_poll(&at->member, &s->answer)) continue;
+      if (at->at > 0 && s->job[at->job].fault)
+        alone_explains(&at->of, at->order[at->at].item,
+                       &s->answer.record.verdict);
       take(&s->result[at->job], at->order[at->at].item,
            &s->answer.record.verdict);
       fill_seat(s, at, done, context);

@@ -157,12 +157,19 @@ int64_t planted_scratch(const mla_problem *p, const mla_limits *limits) {
   return planted_max_parts(p, limits) * (dv + 1);
 }
 
+static uint64_t used_bytes(const mla_handle *handle, const mla_problem *p,
+                           const mla_limits *limits) {
+  int64_t floats = planted_scratch(p, limits);
+  if (FAULT(handle, WS_CACHED) && floats > 0) floats++;
+  return (uint64_t)floats * sizeof(float);
+}
+
 static mla_status query(mla_handle *handle, const mla_problem *problem,
                         const mla_limits *limits, mla_answer *answer,
                         mla_error *err) {
   (void)err;
   const char *no = planted_refusal(problem);
-  uint64_t bytes = (uint64_t)planted_scratch(problem, limits) * sizeof(float);
+  uint64_t bytes = used_bytes(handle, problem, limits);
   answer->supported = !no;
   snprintf(answer->reason, sizeof answer->reason, "%s", no ? no : "");
   snprintf(answer->kernel, sizeof answer->kernel, "planted_%s",
@@ -186,8 +193,7 @@ static mla_status make_plan(mla_handle *handle, const mla_problem *problem,
   p->handle = *handle;
   p->problem = *problem;
   p->limits = *limits;
-  p->workspace_bytes =
-      (uint64_t)planted_scratch(problem, limits) * sizeof(float);
+  p->workspace_bytes = used_bytes(handle, problem, limits);
   *plan = p;
   return MLA_OK;
 }

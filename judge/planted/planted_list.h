@@ -99,6 +99,9 @@
   X(PLAN_FIRST, "plan-first", "STALE-META", PLANTED_ATTEND, PLANTED_TRACES,    \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "all plans have the softmax scale of the first")                           \
+  X(PLAN_RUNS, "plan-runs", "STALE-META", PLANTED_ATTEND, PLANTED_TRACES,      \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "a plan folds ln 2 into its scale again at each run")                      \
   X(CLOSE_ALL, "close-all", "HONESTY", PLANTED_ANY, PLANTED_TRACES,            \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "closing one handle closes the device for others")                         \
@@ -112,7 +115,10 @@
     "the workspace is assumed to be zero at the start")                        \
   X(WS_KEPT, "ws-kept", "WORKSPACE", PLANTED_ATTEND, PLANTED_TRACES,           \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
-    "later runs of a plan find in the workspace what the first left there")    \
+    "later runs of a plan are to find the zeros that the first left")          \
+  X(WS_CACHED, "ws-cached", "WORKSPACE", PLANTED_ATTEND, PLANTED_TRACES,       \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "a plan's first run leaves its scale in the workspace for later ones")     \
   X(TAIL_NAN, "tail-nan", "TAIL-NAN", PLANTED_DECODE,                          \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_COUNTS, 1, 0, 3, 0,                  \
     "a rows past seq_len are multiplied by probability 0")                     \

@@ -32,6 +32,13 @@ static float dot_pairs(const planted_call *c, const float *q, const float *k,
   return sum;
 }
 
+/* The workspace's last number, which nothing but this fault uses. */
+static double cached_scale(const planted_call *c) {
+  float *at = c->ws + c->ws_floats - 1;
+  if (c->plan->runs == 1) *at = (float)c->p->scale;
+  return *at;
+}
+
 static float score_of(const planted_call *c, const planted_row *row,
                       const planted_keys *keys, int64_t j) {
   const float *k = keys->k + j * keys->k_stride;
@@ -45,6 +52,8 @@ static float score_of(const planted_call *c, const planted_row *row,
   double scale = c->p->scale;
   if (FAULT(c, YARN_SCALE)) scale = 1 / sqrt(keys->dk);
   if (FAULT(c, YARN_FACTOR)) scale *= c->x;
+  if (FAULT(c, PLAN_RUNS)) scale *= pow(0.6931471805599453, c->plan->runs - 1);
+  if (FAULT(c, WS_CACHED)) scale = cached_scale(c);
   if (FAULT(c, PLAN_FIRST)) scale = planted_first_scale();
   s *= (float)scale;
   if (FAULT(c, RANGE_BITS)) s = planted_rounded(s, c->a);
@@ -185,6 +194,7 @@ void planted_attend(const planted_call *c, const planted_row *row,
   }
   let_others_run(c);
   planted_combine(c, range_count, dv, outs, lses, out, &lse);
+  if (FAULT(c, WS_KEPT)) memset(outs, 0, (size_t)(lses - outs) * sizeof *outs);
   if (FAULT(c, HONESTY_WIDTH) && keys->dk % c->a) {
     memset(out, 0, sizeof out);
     lse = 0;

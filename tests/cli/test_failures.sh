@@ -29,6 +29,13 @@ planted 1 'fault=yarn-factor;x=1.31' --case "$one" --no-shrink
 lacks out '  smallest'
 has out "--case '$one' --seed 42 -v"
 
+# ---- what an earlier case left is known by judging alone
+planted 1 fault=plan-first --case "$one" "$one,scale=3.7"
+has out '  why    in a process of its own it passes: it fails after other cases'
+has out 'looks like  STALE-META: something of an earlier case is kept'
+planted 1 'fault=yarn-factor;x=1.31' --case "$one,scale=3.7" "$one" --no-shrink
+lacks out 'in a process of its own'
+
 # ---- one of each class is shrunk, not every failure
 planted 1 fault=mtp-first --only decode:bf16
 [ "$(grep -c '^  smallest' "$work/out")" -le 3 ] || fail 'too many are shrunk'
