@@ -32,13 +32,16 @@ void mla_cpu_codes_take(mla_cpu_arena *arena, mla_cpu_codes *x, int panels,
 void mla_cpu_codes_query(mla_cpu_codes *x, const mla_cpu_table *table,
                          int panel, int lane, const float *line,
                          int64_t width) {
-  float scale = table->amax(line, width) / LARGEST;
+  float scale;
   int16_t *q = x->q + panel * x->pairs * 2 * LANES + 2 * lane;
+  table->amax(&scale, line, MLA_CPU_F32, width, width);
+  scale /= LARGEST;
   if (scale < 0x1p-126f) scale = 0x1p-126f;
   for (int64_t i = 0; i < width; i += STEP) {
     signed char code[STEP + 1];
     int64_t here = mla_cpu_min(STEP, width - i);
-    table->encode[MLA_CPU_I8](code, line + i, here, scale);
+    table->encode[MLA_CPU_I8](code, line + i, MLA_CPU_F32, here, here, &scale,
+                              NULL);
     code[here] = 0; /* what fills up the last pair */
     for (int64_t k = 0; k < here; k += 2, q += 2 * LANES) {
       q[0] = code[k];

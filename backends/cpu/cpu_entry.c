@@ -7,7 +7,7 @@
 #include "half.h"
 
 #define STEP 256  /* values on their way */
-#define LINE 1024 /* values of an entry, bytes of its row */
+#define LINE 1024 /* bytes of an entry that is put together aside */
 #define TILES 16  /* scales found beside each other */
 
 mla_cpu_entries mla_cpu_entries_of(const mla_cpu_context *c,
@@ -101,42 +101,59 @@ void mla_cpu_entry_load(const mla_cpu_entries *x, int64_t block, int64_t offset,
 
 /* ---------------------------------------------------------------- writing */
 
-/* Values of an entry on their way, a line at a time: most have one. */
-typedef struct source {
-  mla_cpu_values_fn *values;
-  const void *state;
-  int64_t width, first, count;
-  _Alignas(64) float line[LINE]; /* whole vectors in one line of the cache */
-} source;
+/* Values that lie one behind the other. */
+typedef struct run {
+  const void *at, *next;
+  int64_t count;
+} run;
 
-/* Values first .. first + count - 1, LINE of them at most. */
-static const float *values_of(source *s, int64_t first, int64_t count) {
-  if (first < s->first || first + count > s->first + s->count) {
-    s->first = first;
-    s->count = mla_cpu_min(LINE, s->width - first);
-    s->values(s->state, first, s->count, s->line);
-  }
-  return s->line + first - s->first;
+static const void *value_at(const void *row, int type, int64_t i) {
+  return row ? (const char *)row + i * (type == MLA_CPU_F32 ? 4 : 2) : NULL;
 }
 
-static float amax_of(const mla_cpu_entries *x, source *s, int64_t first) {
+/* From value `first` on, `count` at most. */
+static run run_at(const mla_cpu_values *v, int64_t first, int64_t count) {
+  int part = first >= v->width[0];
+  int64_t i = part ? first - v->width[0] : first;
+  run r = {value_at(v->at[part], v->type, i),
+           value_at(v->next[part], v->type, i),
+           mla_cpu_min(count, v->width[part] - i)};
+  return r;
+}
+
+static float amax_of(const mla_cpu_entries *x, const mla_cpu_values *v,
+                     int64_t first, int64_t count) {
   float amax = 0;
-  for (int64_t i = 0; i < x->layout.tile; i += LINE) {
-    int64_t here = mla_cpu_min(LINE, x->layout.tile - i);
-    float size = x->table->amax(values_of(s, first + i, here), here);
-    amax = size > amax ? size : amax;
+  for (int64_t i = 0; i < count;) {
+    float top;
+    run r = run_at(v, first + i, count - i);
+    x->table->amax(&top, r.at, v->type, r.count, r.count);
+    amax = top > amax ? top : amax;
+    i += r.count;
   }
   return amax;
 }
 
+/* Of so many tiles from a value on. */
+static void find_tops(const mla_cpu_entries *x, const mla_cpu_values *v,
+                      int64_t first, int64_t tiles, float *top) {
+  int64_t tile = x->layout.tile;
+  run r = run_at(v, first, tiles * tile);
+  if (r.count == tiles * tile)
+    x->table->amax(top, r.at, v->type, r.count, tile);
+  else
+    for (int64_t i = 0; i < tiles; i++)
+      top[i] = amax_of(x, v, first + i * tile, tile);
+}
+
 /* mla_cache_scale in f32, where dividing rounds to the same number. */
 static float scale_of(const mla_cache_layout *x, float amax, int pow2) {
+  const uint32_t fraction = 0x7FFFFF;
   float most = x->code == MLA_I8 ? 127.0f : x->code == MLA_I4 ? 7.0f : 448.0f;
   float scale = amax / most, least = pow2 ? 1e-4f : 0x1p-126f;
-  if (!(scale >= least)) scale = least;
-  uint32_t bits = mla_f32_bits(scale), fraction = bits & 0x7FFFFFu;
-  if (pow2 && fraction) scale = mla_f32_of_bits(bits - fraction + (1u << 23));
-  return scale;
+  scale = scale >= least ? scale : least;
+  return pow2 ? mla_f32_of_bits((mla_f32_bits(scale) + fraction) & ~fraction)
+              : scale;
 }
 
 /* A power of two is its exponent; infinity has none. */
@@ -157,70 +174,99 @@ static int64_t bytes_of(const mla_cpu_entries *x, int64_t codes) {
   return x->code == MLA_CPU_I4 ? (codes + 1) / 2 : codes;
 }
 
-static float find_scale(const mla_cpu_entries *x, mla_cache_place place,
-                        int64_t tile, int pow2, source *s) {
-  if (!x->layout.scale) return x->scale;
-  float amax = amax_of(x, s, tile * x->layout.tile);
-  float scale = scale_of(&x->layout, amax, pow2);
-  put_scale(&x->layout, place, tile, scale);
-  return scale;
+static void find_scales(const mla_cpu_entries *x, mla_cache_place place,
+                        int64_t tile, int64_t tiles, int pow2,
+                        const mla_cpu_values *v, float *scale) {
+  if (!x->layout.scale) {
+    for (int64_t i = 0; i < tiles; i++) scale[i] = x->scale;
+    return;
+  }
+  find_tops(x, v, tile * x->layout.tile, tiles, scale);
+  for (int64_t i = 0; i < tiles; i++)
+    scale[i] = scale_of(&x->layout, scale[i], pow2);
+  for (int64_t i = 0; i < tiles; i++)
+    put_scale(&x->layout, place, tile + i, scale[i]);
 }
 
-static void store_codes(const mla_cpu_entries *x, mla_cache_place place,
-                        int64_t tile, float scale, source *s) {
-  int64_t first = tile * x->layout.tile;
-  for (int64_t i = 0; i < x->layout.tile; i += LINE) {
-    int64_t here = mla_cpu_min(LINE, x->layout.tile - i);
-    x->table->encode[x->code](place.row + bytes_of(x, first + i),
-                              values_of(s, first + i, here), here, scale);
+/* Two codes of four bits, one of the latents' and one of the rotary part's. */
+static void store_pair(const mla_cpu_entries *x, unsigned char *byte,
+                       int64_t first, float scale, const mla_cpu_values *v) {
+  float pair[2];
+  for (int k = 0; k < 2; k++)
+    x->table->load[v->type](pair + k, run_at(v, first + k, 1).at, 1);
+  x->table->encode[x->code](byte, pair, MLA_CPU_F32, 2, 2, &scale, NULL);
+}
+
+static void store_tile(const mla_cpu_entries *x, mla_cache_place place,
+                       int64_t tile, float scale, const mla_cpu_values *v) {
+  int64_t i = tile * x->layout.tile, end = i + x->layout.tile;
+  while (i < end) {
+    run r = run_at(v, i, end - i);
+    unsigned char *byte = place.row + bytes_of(x, i);
+    int cut = x->code == MLA_CPU_I4 && r.count % 2 && i + r.count < end;
+    if (cut) r.count--; /* where a byte ends */
+    x->table->encode[x->code](byte, r.at, v->type, r.count, r.count, &scale,
+                              r.next);
+    i += r.count;
+    if (!cut) continue;
+    store_pair(x, byte + bytes_of(x, r.count), i, scale, v);
+    i += 2;
   }
 }
 
-/* Scales of all tiles in a line first: each is a chain of steps from the
-   largest magnitude to the reciprocal, and chains run beside each other. */
+/* Some tiles at a time, scales first: each is a chain of steps from the largest
+   magnitude to the reciprocal, and chains run beside each other. */
 static void store_tiles(const mla_cpu_entries *x, mla_cache_place place,
-                        int pow2, source *s) {
-  int64_t tiles = x->layout.codes / x->layout.tile;
-  int64_t beside = mla_cpu_max(1, mla_cpu_min(LINE / x->layout.tile, TILES));
-  for (int64_t t = 0; t < tiles; t += beside) {
+                        int pow2, const mla_cpu_values *v) {
+  int64_t tile = x->layout.tile, tiles = x->layout.codes / tile;
+  for (int64_t t = 0; t < tiles; t += TILES) {
     float scale[TILES];
-    int64_t here = mla_cpu_min(beside, tiles - t);
-    for (int64_t i = 0; i < here; i++)
-      scale[i] = find_scale(x, place, t + i, pow2, s);
-    for (int64_t i = 0; i < here; i++)
-      store_codes(x, place, t + i, scale[i], s);
+    int64_t here = mla_cpu_min(TILES, tiles - t);
+    run r = run_at(v, t * tile, here * tile);
+    find_scales(x, place, t, here, pow2, v, scale);
+    if (r.count == here * tile)
+      x->table->encode[x->code](place.row + bytes_of(x, t * tile), r.at,
+                                v->type, r.count, tile, scale, r.next);
+    else
+      for (int64_t i = 0; i < here; i++)
+        store_tile(x, place, t + i, scale[i], v);
+  }
+}
+
+/* Values that are no codes, in bf16. */
+static void store_rest(const mla_cpu_entries *x, mla_cache_place place,
+                       const mla_cpu_values *v) {
+  const mla_cache_layout *layout = &x->layout;
+  float line[STEP];
+  for (int64_t i = layout->codes; i < layout->width;) {
+    run r = run_at(v, i, mla_cpu_min(STEP, layout->width - i));
+    unsigned char *to = place.row + layout->rest_at + 2 * (i - layout->codes);
+    i += r.count;
+    if (r.next) x->table->fetch(r.next, r.count * mla_cpu_type_bytes(v->type));
+    x->table->load[v->type](line, r.at, r.count);
+    x->table->store[MLA_CPU_BF16](to, line, r.count);
   }
 }
 
 static void store_entry(const mla_cpu_entries *x, mla_cache_place place,
-                        int pow2, source *s) {
+                        int pow2, const mla_cpu_values *v) {
   const mla_cache_layout *layout = &x->layout;
   int64_t codes = bytes_of(x, layout->codes);
   memset(place.row + codes, 0, (size_t)(layout->row_bytes - codes));
   if (place.side) memset(place.side, 0, (size_t)layout->side_bytes);
-  store_tiles(x, place, pow2, s);
-  for (int64_t i = layout->codes; i < layout->width; i += LINE) {
-    int64_t here = mla_cpu_min(LINE, layout->width - i);
-    x->table->store[MLA_CPU_BF16](
-        place.row + layout->rest_at + 2 * (i - layout->codes),
-        values_of(s, i, here), here);
-  }
+  store_tiles(x, place, pow2, v);
+  store_rest(x, place, v);
 }
 
 void mla_cpu_entry_store(const mla_cpu_entries *x, int64_t block,
                          int64_t offset, int pow2, int far,
-                         mla_cpu_values_fn *values, const void *state) {
+                         const mla_cpu_values *values) {
   mla_cache_place place =
       mla_cache_find(x->cache, &x->layout, block, offset, 0);
   _Alignas(64) unsigned char room[LINE];
   unsigned char *row = place.row;
   int aside = far && x->layout.row_bytes <= LINE;
-  source s; /* its line is filled when it is asked for */
-  s.values = values;
-  s.state = state;
-  s.width = x->layout.width;
-  s.first = s.count = 0;
   if (aside) place.row = room;
-  store_entry(x, place, pow2, &s);
+  store_entry(x, place, pow2, values);
   if (aside) x->table->stream(row, room, x->layout.row_bytes);
 }

@@ -28,13 +28,19 @@ void mla_cpu_entry_load(const mla_cpu_entries *entries, int64_t block,
                         int64_t offset, int64_t kv_head, int64_t first,
                         int64_t count, float *to);
 
-/* Gives values first .. first + count - 1 of what is to be written. */
-typedef void mla_cpu_values_fn(const void *state, int64_t first, int64_t count,
-                               float *to);
+/* What an entry is written from: latents, then the rotary part, which may have
+   no width. */
+typedef struct mla_cpu_values {
+  int type; /* mla_cpu_type */
+  int64_t width[2];
+  const void *at[2];
+  const void *next[2]; /* those of an entry to come, or NULL: a hint */
+} mla_cpu_values;
+
 /* far: past the caches, to be settled (cpu_kernels.h). */
 void mla_cpu_entry_store(const mla_cpu_entries *entries, int64_t block,
                          int64_t offset, int pow2, int far,
-                         mla_cpu_values_fn *values, const void *state);
+                         const mla_cpu_values *values);
 
 /* Why attention cannot read such a cache with this q_dtype; NULL: it can. */
 const char *mla_cpu_refuse_entries(const mla_problem *problem);

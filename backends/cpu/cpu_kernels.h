@@ -25,6 +25,14 @@
 #define MLA_CPU_WIDE_BLOCK 128 /* the same where a key is narrow: prefill */
 #define MLA_CPU_ONE_BLOCK 32   /* of one head, values stay in L1: decode */
 
+/* Element types that kernels convert to and from f32. */
+typedef enum mla_cpu_type {
+  MLA_CPU_F32 = 0,
+  MLA_CPU_F16 = 1,
+  MLA_CPU_BF16 = 2,
+  MLA_CPU_TYPES = 3
+} mla_cpu_type;
+
 /* n elements of a type to f32, exact. */
 typedef void mla_cpu_load_fn(float *to, const void *from, int64_t n);
 
@@ -135,13 +143,19 @@ typedef void mla_cpu_codes_fn(int64_t m, int64_t pairs, const int16_t *keys,
 /* n int8 codes to 16 bits. */
 typedef void mla_cpu_widen_codes_fn(int16_t *to, const void *from, int64_t n);
 
-/* The largest magnitude of n numbers, NaN passed over; 0 for none. */
-typedef float mla_cpu_amax_fn(const float *x, int64_t n);
+/* The largest magnitude in each tile of n numbers of a type, NaN passed over; 0
+   where there is no other. The last tile may be short. */
+typedef void mla_cpu_amax_fn(float *top, const void *x, int type, int64_t n,
+                             int64_t tile);
 
-/* n numbers over the scale, each rounded as a quotient and then as a code, to
-   codes from a whole byte on; back to f32, each times the scale. */
-typedef void mla_cpu_encode_fn(void *codes, const float *x, int64_t n,
-                               float scale);
+/* n numbers of a type over their tile's scale, each rounded as a quotient and
+   then as a code, to codes from a whole byte on, as each tile is. next: n
+   numbers that will be read soon, or NULL: a hint. */
+typedef void mla_cpu_encode_fn(void *codes, const void *x, int type, int64_t n,
+                               int64_t tile, const float *scale,
+                               const void *next);
+
+/* n codes to f32, each times the scale. */
 typedef void mla_cpu_decode_fn(float *to, const void *codes, int64_t n,
                                float scale);
 

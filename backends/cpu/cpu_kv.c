@@ -28,42 +28,39 @@ typedef struct kv_write {
   mla_cpu_entries entries;
 } kv_write;
 
-typedef struct written_token {
-  const kv_write *w;
-  int64_t token;
-} written_token;
-
-/* Latents, then the rope part: an mla_cpu_values_fn. */
-static void token_values(const void *state, int64_t first, int64_t count,
-                         float *to) {
-  const written_token *x = state;
-  const kv_write *w = x->w;
-  int type = mla_cpu_type_of(w->kv_c->dtype);
-  int64_t latent = w->kv_c->shape[1];
-  int64_t front = mla_cpu_min(count, mla_cpu_max(0, latent - first));
-  mla_cpu_load_fn *load = w->c->table.load[type];
-  load(to, mla_cpu_at(w->kv_c->data, type, mla_at1(w->kv_c, x->token) + first),
-       front);
-  if (front < count)
-    load(to + front,
-         mla_cpu_at(w->k_pe->data, type,
-                    mla_at1(w->k_pe, x->token) + first + front - latent),
-         count - front);
+/* Rows of a token, and of one to come, if it is another. */
+static mla_cpu_values values_of(const kv_write *w, int64_t token,
+                                int64_t next) {
+  const mla_tensor *rows[2] = {w->kv_c, w->k_pe};
+  mla_cpu_values v = {0};
+  v.type = mla_cpu_type_of(w->kv_c->dtype);
+  for (int i = 0; i < 2; i++) {
+    const mla_tensor *t = rows[i];
+    if (!t) continue;
+    v.width[i] = t->shape[1];
+    v.at[i] = mla_cpu_at(t->data, v.type, mla_at1(t, token));
+    if (next != token)
+      v.next[i] = mla_cpu_at(t->data, v.type, mla_at1(t, next));
+  }
+  return v;
 }
 
-static void write_scaled(const kv_write *w, int64_t token, int64_t slot) {
+static void write_scaled(const kv_write *w, int64_t token, int64_t slot,
+                         int64_t next) {
   const mla_problem *p = &w->c->problem;
   int pow2 =
       p->cache_format == MLA_CACHE_FP8_584 || (p->flags & MLA_SCALE_POW2);
-  written_token x = {w, token};
+  mla_cpu_values v = values_of(w, token, next);
   mla_cpu_entry_store(&w->entries, slot / p->block_size, slot % p->block_size,
-                      pow2, w->far, token_values, &x);
+                      pow2, w->far, &v);
 }
 
-static void write_token(const kv_write *w, int64_t token, int64_t slot) {
+/* next: a token whose rows come soon, or this one. */
+static void write_token(const kv_write *w, int64_t token, int64_t slot,
+                        int64_t next) {
   int64_t size = w->cache->shape[1], latent = w->kv_c->shape[1];
   if (w->entries.layout.quantised) {
-    write_scaled(w, token, slot);
+    write_scaled(w, token, slot, next);
     return;
   }
   int64_t at = mla_at2(w->cache, slot / size, slot % size);
@@ -125,28 +122,33 @@ static int64_t find_token(const kv_write *w, int64_t part, int64_t from) {
   return t;
 }
 
-static int64_t next_token(const kv_write *w, int64_t part, int64_t from) {
-  int64_t t = find_token(w, part, from);
-  if (t < w->slots->shape[0]) {
-    fetch_row(w->c, w->kv_c, t);
-    if (w->k_pe) fetch_row(w->c, w->k_pe, t);
-    fetch_entry(w, ((const int64_t *)w->slots->data)[t]);
-  }
-  return t;
+static void fetch_token(const kv_write *w, int64_t t) {
+  fetch_row(w->c, w->kv_c, t);
+  if (w->k_pe) fetch_row(w->c, w->k_pe, t);
+  fetch_entry(w, ((const int64_t *)w->slots->data)[t]);
 }
 
+/* Kernels that write codes ask for the rows of the token after next. */
 static void write_part(void *state, int64_t part, int thread) {
   const kv_write *w = state;
   const int64_t *slot = w->slots->data;
   int64_t end = w->slots->shape[0], coming[AHEAD];
+  int codes = w->entries.layout.quantised;
   (void)thread;
-  for (int i = 0; i < AHEAD; i++)
-    coming[i] = next_token(w, part, i == 0 ? 0 : coming[i - 1] + 1);
+  for (int i = 0; i < AHEAD; i++) {
+    coming[i] = find_token(w, part, i == 0 ? 0 : coming[i - 1] + 1);
+    if (coming[i] < end) fetch_token(w, coming[i]);
+  }
   for (int64_t i = 0; coming[i % AHEAD] < end; i++) {
     int64_t t = coming[i % AHEAD];
     int64_t last = coming[(i + AHEAD - 1) % AHEAD];
-    coming[i % AHEAD] = next_token(w, part, last + 1);
-    write_token(w, t, slot[t]);
+    int64_t next = find_token(w, part, last + 1);
+    coming[i % AHEAD] = next;
+    if (next < end && codes)
+      fetch_entry(w, slot[next]);
+    else if (next < end)
+      fetch_token(w, next);
+    write_token(w, t, slot[t], next < end ? next : t);
   }
   w->c->table.settle();
 }

@@ -11,14 +11,6 @@
 #include "cpu_isa.h"
 #include "cpu_kernels.h"
 
-/* Element types that kernels convert to and from f32. */
-typedef enum mla_cpu_type {
-  MLA_CPU_F32 = 0,
-  MLA_CPU_F16 = 1,
-  MLA_CPU_BF16 = 2,
-  MLA_CPU_TYPES = 3
-} mla_cpu_type;
-
 /* Codes that are numbers with a scale. */
 typedef enum mla_cpu_code {
   MLA_CPU_E4M3 = 0,

@@ -176,6 +176,11 @@ EMU __m512i emu_slli_epi16(__m512i x, int n) {
 EMU __m512i emu_logic_0xCA(__m512i a, __m512i b, __m512i c) {
   return (a & b) | (~a & c);
 }
+EMU __m512i emu_max_epu16(__m512i x, __m512i y) {
+  emu_words a = (emu_words)x, b = (emu_words)y;
+  EACH(32) a[i] = (uint16_t)b[i] > (uint16_t)a[i] ? b[i] : a[i];
+  return (__m512i)a;
+}
 EMU __m512i emu_min_epi32(__m512i a, __m512i b) {
   emu_ints x = (emu_ints)a, y = (emu_ints)b;
   EACH(16) x[i] = x[i] < y[i] ? x[i] : y[i];
@@ -380,6 +385,7 @@ EMU __m512i emu_cvtne2ps_pbh(__m512 high, __m512 low) {
 #define _mm512_min_epi32 emu_min_epi32
 #define _mm512_max_epi32 emu_max_epi32
 #define _mm512_set1_epi8 emu_set1_epi8
+#define _mm512_max_epu16 emu_max_epu16
 #define _mm512_srli_epi16 emu_srli_epi16
 #define _mm512_slli_epi16 emu_slli_epi16
 #define _mm512_ternarylogic_epi32(a, b, c, how) emu_logic_##how(a, b, c)

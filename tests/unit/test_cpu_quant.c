@@ -65,21 +65,35 @@ static void fill_all_kinds(float *x) {
   x[COUNT - 71] = -INFINITY;
 }
 
-static void check_codes(const mla_cpu_table *t, int type, const float *x, int n,
-                        float scale) {
+/* Tiles of all sizes: some end amid a vector, the last is short. */
+static void check_tiles(const mla_cpu_table *t, int code_type, const void *from,
+                        int type, const float *x, int n, int tile,
+                        const float *scale) {
   static uint8_t code[COUNT + 1];
-  int bytes = type == MLA_CPU_I4 ? (n + 1) / 2 : n;
+  int bytes = code_type == MLA_CPU_I4 ? (n + 1) / 2 : n;
   code[bytes] = 0x5A;
-  t->encode[type](code, x, n, scale);
+  t->encode[code_type](code, from, type, n, tile, scale, NULL);
   for (int i = 0; i < n; i++) {
-    float y = x[i] / scale;
-    uint32_t want = mla_encode(dtypes[type], (double)y);
-    uint32_t got = code_at(code, type, i);
+    float y = x[i] / scale[i / tile];
+    uint32_t want = mla_encode(dtypes[code_type], (double)y);
+    uint32_t got = code_at(code, code_type, i);
     REQUIRE(got == want, "%s of %a / %a = %a: %02x, not %02x",
-            mla_dtype_name(dtypes[type]), (double)x[i], (double)scale,
-            (double)y, got, want);
+            mla_dtype_name(dtypes[code_type]), (double)x[i],
+            (double)scale[i / tile], (double)y, got, want);
   }
   ck_assert(code[bytes] == 0x5A);
+}
+
+static float largest_of(const float *x, int n) {
+  float most = 0.0f;
+  for (int i = 0; i < n; i++)
+    if (fabsf(x[i]) > most) most = fabsf(x[i]);
+  return most;
+}
+
+static void check_codes(const mla_cpu_table *t, int type, const float *x, int n,
+                        float scale) {
+  check_tiles(t, type, x, MLA_CPU_F32, x, n, n, &scale);
 }
 
 /* Scales on either side of those that are multiplied by reciprocals. */
@@ -98,6 +112,34 @@ START_TEST(codes_are_written) {
     for (int type = 0; type < MLA_CPU_CODES; type++)
       for (int n = COUNT - 5; n <= COUNT; n++)
         check_codes(t, type, y, n, scales[s]);
+  }
+}
+END_TEST
+
+/* Of 16-bit floats, with a scale of its own for each tile. */
+START_TEST(halves_are_written) {
+  static float x[COUNT], back[COUNT], tops[COUNT];
+  static uint16_t half[COUNT];
+  static const int tiles[] = {32, 50, 64, 128, 576, COUNT};
+  const mla_cpu_table *t = table_of(_i);
+  if (!t) return;
+  fill_all_kinds(x);
+  for (int type = MLA_CPU_F16; type <= MLA_CPU_BF16; type++) {
+    t->store[type](half, x, COUNT);
+    t->load[type](back, half, COUNT);
+    for (int k = 0; k < (int)(sizeof tiles / sizeof *tiles); k++) {
+      t->amax(tops, half, type, COUNT, tiles[k]);
+      for (int i = 0; i * tiles[k] < COUNT; i++) {
+        float want = largest_of(
+            back + i * tiles[k],
+            COUNT - i * tiles[k] < tiles[k] ? COUNT - i * tiles[k] : tiles[k]);
+        REQUIRE(same(tops[i], want), "tile %d of %d: %a, not %a", i, tiles[k],
+                (double)tops[i], (double)want);
+        tops[i] = 0x1.4p-3f * (float)(i + 1);
+      }
+      for (int code = 0; code < MLA_CPU_CODES; code++)
+        check_tiles(t, code, half, type, back, COUNT, tiles[k], tops);
+    }
   }
 }
 END_TEST
@@ -145,16 +187,17 @@ START_TEST(largest_magnitudes) {
   const mla_cpu_table *t = table_of(_i);
   if (!t) return;
   for (int n = 0; n < 70; n++) {
-    float want = 0.0f;
+    float top = 0.0f;
     for (int i = 0; i < n; i++) {
       x[i] = (float)((i * 37 + n) % 71 - 35) * 1e-40f;
       if (i % 13 == 3) x[i] = NAN;
-      if (fabsf(x[i]) > want) want = fabsf(x[i]);
     }
-    REQUIRE(same(t->amax(x, n), want), "%d numbers", n);
+    t->amax(&top, x, MLA_CPU_F32, n, n + 1);
+    REQUIRE(same(top, largest_of(x, n)), "%d numbers", n);
   }
   fill_all_kinds(x);
-  ck_assert(t->amax(x, COUNT) == INFINITY);
+  t->amax(x, x, MLA_CPU_F32, COUNT, COUNT);
+  ck_assert(x[0] == INFINITY);
 }
 END_TEST
 
@@ -163,6 +206,7 @@ int main(void) {
   TCase *t = tcase_create("codes");
   tcase_add_loop_test(t, codes_are_read, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, codes_are_written, 0, MLA_CPU_ISA_COUNT);
+  tcase_add_loop_test(t, halves_are_written, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, middles_are_written, 0, MLA_CPU_ISA_COUNT);
   tcase_add_loop_test(t, largest_magnitudes, 0, MLA_CPU_ISA_COUNT);
   suite_add_tcase(s, t);

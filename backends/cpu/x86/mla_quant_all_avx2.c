@@ -7,7 +7,7 @@
 
 #include "quant_loops.h"
 
-mla_cpu_amax_fn mla_amax_f32_avx2;
+mla_cpu_amax_fn mla_amax_all_avx2;
 mla_cpu_encode_fn mla_encode_e4m3_avx2, mla_encode_e4m3fnuz_avx2,
     mla_encode_e5m2_avx2, mla_encode_i8_avx2, mla_encode_i4_avx2;
 mla_cpu_decode_fn mla_decode_e4m3_avx2, mla_decode_e4m3fnuz_avx2,
@@ -32,7 +32,7 @@ INLINE float largest_of(__m256 x) {
 }
 
 /* The second of two where one is NaN: the larger of all others so far. */
-float mla_amax_f32_avx2(const float *x, int64_t n) {
+INLINE float amax_f32(const float *x, int64_t n) {
   __m256 top[4];
   int64_t i = 0;
   for (int k = 0; k < 4; k++) top[k] = _mm256_setzero_ps();
@@ -41,9 +41,31 @@ float mla_amax_f32_avx2(const float *x, int64_t n) {
       top[k] = _mm256_max_ps(magnitude(_mm256_loadu_ps(x + i + 8 * k)), top[k]);
   float one = largest_of(_mm256_max_ps(_mm256_max_ps(top[0], top[1]),
                                        _mm256_max_ps(top[2], top[3])));
-  float rest = i < n ? mla_cpu_amax(x + i, n - i) : 0.0f;
+  float rest = i < n ? mla_cpu_amax(x + i, MLA_CPU_F32, n - i) : 0.0f;
   return one > rest ? one : rest;
 }
+
+INLINE __m256i load_si256(const void *from) {
+  return _mm256_loadu_si256((const __m256i *)from);
+}
+
+INLINE float amax_16(const uint16_t *x, int type, int64_t n) {
+  __m256i top[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+  int64_t i = 0;
+  for (; i + AT_ONCE <= n; i += AT_ONCE)
+    for (int k = 0; k < 2; k++)
+      top[k] =
+          _mm256_max_epu16(top[k], _mm256_and_si256(load_si256(x + i + 16 * k),
+                                                    _mm256_set1_epi16(0x7FFF)));
+  uint32_t most = largest_word(_mm256_max_epu16(top[0], top[1]));
+  for (; i < n; i++) {
+    uint32_t size = x[i] & 0x7FFFu;
+    most = size > most ? size : most;
+  }
+  return amax_of_codes(x, type, n, most);
+}
+
+MLA_QUANT_AMAX(avx2)
 
 /* ---------------------------------------------------------------- encoding */
 
@@ -67,11 +89,23 @@ INLINE __m256 quotient(__m256 x, divisor d) {
   return _mm256_fmadd_ps(_mm256_fnmadd_ps(q, d.by, x), d.high, q);
 }
 
-INLINE int any_nan(const float *x) {
-  __m256 a =
-      _mm256_cmp_ps(_mm256_loadu_ps(x), _mm256_loadu_ps(x + 8), _CMP_UNORD_Q);
-  __m256 b = _mm256_cmp_ps(_mm256_loadu_ps(x + 16), _mm256_loadu_ps(x + 24),
-                           _CMP_UNORD_Q);
+INLINE void numbers_of(const void *x, int type, __m256 *to) {
+  for (int k = 0; k < 4; k++) {
+    const void *at = mla_cpu_number(x, type, 8 * k);
+    if (type == MLA_CPU_F32) {
+      to[k] = _mm256_loadu_ps(at);
+      continue;
+    }
+    __m128i half = _mm_loadu_si128((const __m128i *)at);
+    to[k] = type == MLA_CPU_F16 ? _mm256_cvtph_ps(half)
+                                : _mm256_castsi256_ps(_mm256_slli_epi32(
+                                      _mm256_cvtepu16_epi32(half), 16));
+  }
+}
+
+INLINE int any_nan(const __m256 *x) {
+  __m256 a = _mm256_cmp_ps(x[0], x[1], _CMP_UNORD_Q);
+  __m256 b = _mm256_cmp_ps(x[2], x[3], _CMP_UNORD_Q);
   return _mm256_movemask_ps(_mm256_or_ps(a, b)) != 0;
 }
 
@@ -104,16 +138,15 @@ INLINE __m256i code_of(__m256 size, int m, int bias) {
 }
 
 /* 32 numbers, no NaN among them. What is beyond `most` has the largest code. */
-INLINE void encode_float(uint8_t *code, const float *x, divisor d, __m256 most,
+INLINE void encode_float(uint8_t *code, const __m256 *x, divisor d, __m256 most,
                          int exact, int m, int bias) {
   const __m256i seven = _mm256_set1_epi32(0x7F);
   __m256i size[4], sign[4];
   for (int k = 0; k < 4; k++) {
-    __m256 y = _mm256_loadu_ps(x + 8 * k);
-    __m256 part = _mm256_min_ps(magnitude(y), most);
+    __m256 part = _mm256_min_ps(magnitude(x[k]), most);
     part = exact ? _mm256_mul_ps(part, d.high) : _mm256_div_ps(part, d.by);
     size[k] = _mm256_and_si256(code_of(part, m, bias), seven);
-    sign[k] = _mm256_castps_si256(y);
+    sign[k] = _mm256_castps_si256(x[k]);
   }
   __m256i minus =
       _mm256_and_si256(bytes_of(sign), _mm256_set1_epi8((char)0x80));
@@ -129,11 +162,11 @@ MLA_QUANT_ENCODE_FLOAT(e4m3fnuz, avx2, 3, 8, 240.0f)
 MLA_QUANT_ENCODE_FLOAT(e5m2, avx2, 2, 15, 57344.0f)
 
 /* 32 quotients to the nearest integers, of numbers of -most to most. */
-INLINE __m256i integers(const float *x, divisor d, __m256 most, int exact) {
+INLINE __m256i integers(const __m256 *x, divisor d, __m256 most, int exact) {
   const __m256 sign = _mm256_set1_ps(-0.0f);
   __m256i word[4];
   for (int k = 0; k < 4; k++) {
-    __m256 y = _mm256_min_ps(_mm256_loadu_ps(x + 8 * k), most);
+    __m256 y = _mm256_min_ps(x[k], most);
     y = _mm256_max_ps(y, _mm256_xor_ps(most, sign));
     y = exact   ? _mm256_mul_ps(y, d.high)
         : k % 2 ? quotient(y, d)
@@ -143,7 +176,7 @@ INLINE __m256i integers(const float *x, divisor d, __m256 most, int exact) {
   return bytes_of(word);
 }
 
-INLINE void encode_i8(uint8_t *byte, const float *x, divisor d, vector most,
+INLINE void encode_i8(uint8_t *byte, const __m256 *x, divisor d, vector most,
                       int exact) {
   _mm256_storeu_si256((__m256i *)(void *)byte, integers(x, d, most, exact));
 }
@@ -159,7 +192,7 @@ INLINE __m128i halves(__m256i code) {
                           _mm256_extracti128_si256(code, 1));
 }
 
-INLINE void encode_i4(uint8_t *byte, const float *x, divisor d, vector most,
+INLINE void encode_i4(uint8_t *byte, const __m256 *x, divisor d, vector most,
                       int exact) {
   _mm_storeu_si128((__m128i *)(void *)byte,
                    halves(integers(x, d, most, exact)));

@@ -7,7 +7,7 @@
 
 #include "quant_loops.h"
 
-mla_cpu_amax_fn mla_amax_f32_avx512;
+mla_cpu_amax_fn mla_amax_all_avx512;
 mla_cpu_encode_fn mla_encode_e4m3_avx512, mla_encode_e4m3fnuz_avx512,
     mla_encode_e5m2_avx512, mla_encode_i8_avx512, mla_encode_i4_avx512;
 mla_cpu_decode_fn mla_decode_e4m3_avx512, mla_decode_e4m3fnuz_avx512,
@@ -36,7 +36,7 @@ INLINE float largest_of(__m512 x) {
 }
 
 /* The second of two where one is NaN: the larger of all others so far. */
-float mla_amax_f32_avx512(const float *x, int64_t n) {
+INLINE float amax_f32(const float *x, int64_t n) {
   __m512 top[4];
   int64_t i = 0;
   for (int k = 0; k < 4; k++) top[k] = _mm512_setzero_ps();
@@ -46,9 +46,29 @@ float mla_amax_f32_avx512(const float *x, int64_t n) {
           _mm512_max_ps(magnitude(_mm512_loadu_ps(x + i + 16 * k)), top[k]);
   float one = largest_of(_mm512_max_ps(_mm512_max_ps(top[0], top[1]),
                                        _mm512_max_ps(top[2], top[3])));
-  float rest = i < n ? mla_cpu_amax(x + i, n - i) : 0.0f;
+  float rest = i < n ? mla_cpu_amax(x + i, MLA_CPU_F32, n - i) : 0.0f;
   return one > rest ? one : rest;
 }
+
+INLINE float amax_16(const uint16_t *x, int type, int64_t n) {
+  __m512i top[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+  int64_t i = 0;
+  for (; i + AT_ONCE <= n; i += AT_ONCE)
+    for (int k = 0; k < 2; k++)
+      top[k] = _mm512_max_epu16(
+          top[k], _mm512_and_si512(_mm512_loadu_si512(x + i + 32 * k),
+                                   _mm512_set1_epi16(0x7FFF)));
+  top[0] = _mm512_max_epu16(top[0], top[1]);
+  uint32_t most = largest_word(_mm256_max_epu16(
+      _mm512_castsi512_si256(top[0]), _mm512_extracti64x4_epi64(top[0], 1)));
+  for (; i < n; i++) {
+    uint32_t size = x[i] & 0x7FFFu;
+    most = size > most ? size : most;
+  }
+  return amax_of_codes(x, type, n, most);
+}
+
+MLA_QUANT_AMAX(avx512)
 
 /* ---------------------------------------------------------------- encoding */
 
@@ -72,11 +92,22 @@ INLINE __m512 quotient(__m512 x, divisor d, int exact) {
   return _mm512_fmadd_ps(_mm512_fnmadd_ps(q, d.by, x), d.high, q);
 }
 
-INLINE int any_nan(const float *x) {
-  __mmask16 a = _mm512_cmp_ps_mask(_mm512_loadu_ps(x), _mm512_loadu_ps(x + 16),
-                                   _CMP_UNORD_Q);
-  __mmask16 b = _mm512_cmp_ps_mask(_mm512_loadu_ps(x + 32),
-                                   _mm512_loadu_ps(x + 48), _CMP_UNORD_Q);
+INLINE void numbers_of(const void *x, int type, __m512 *to) {
+  for (int k = 0; k < 4; k++) {
+    const __m256i *at = mla_cpu_number(x, type, 16 * k);
+    if (type == MLA_CPU_F32)
+      to[k] = _mm512_loadu_ps(at);
+    else if (type == MLA_CPU_F16)
+      to[k] = _mm512_cvtph_ps(_mm256_loadu_si256(at));
+    else
+      to[k] = _mm512_castsi512_ps(
+          _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(at)), 16));
+  }
+}
+
+INLINE int any_nan(const __m512 *x) {
+  __mmask16 a = _mm512_cmp_ps_mask(x[0], x[1], _CMP_UNORD_Q);
+  __mmask16 b = _mm512_cmp_ps_mask(x[2], x[3], _CMP_UNORD_Q);
   return (a | b) != 0;
 }
 
@@ -136,13 +167,12 @@ INLINE __m512i code_of(__m512 x, __m512 size, int m, int bias) {
 }
 
 /* 64 numbers, no NaN among them. What is beyond `most` has the largest code. */
-INLINE void encode_float(uint8_t *code, const float *x, divisor d, __m512 most,
+INLINE void encode_float(uint8_t *code, const __m512 *x, divisor d, __m512 most,
                          int exact, int m, int bias) {
   __m512i word[4];
   for (int k = 0; k < 4; k++) {
-    __m512 y = _mm512_loadu_ps(x + 16 * k);
-    __m512 size = _mm512_range_ps(y, most, 0x0A); /* least magnitude, above 0 */
-    word[k] = code_of(y, quotient(size, d, exact), m, bias);
+    __m512 size = _mm512_range_ps(x[k], most, 0x0A); /* the least, above 0 */
+    word[k] = code_of(x[k], quotient(size, d, exact), m, bias);
   }
   __m512i byte = bytes_of(word, 0);
   if (bias == 8) { /* zero has no sign */
@@ -157,16 +187,16 @@ MLA_QUANT_ENCODE_FLOAT(e4m3fnuz, avx512, 3, 8, 240.0f)
 MLA_QUANT_ENCODE_FLOAT(e5m2, avx512, 2, 15, 57344.0f)
 
 /* 64 quotients to the nearest integers, of numbers of -most to most. */
-INLINE __m512i integers(const float *x, divisor d, __m512 most, int exact) {
+INLINE __m512i integers(const __m512 *x, divisor d, __m512 most, int exact) {
   __m512i word[4];
   for (int k = 0; k < 4; k++) { /* the least magnitude, with the sign of x */
-    __m512 y = _mm512_range_ps(_mm512_loadu_ps(x + 16 * k), most, 0x02);
+    __m512 y = _mm512_range_ps(x[k], most, 0x02);
     word[k] = _mm512_cvtps_epi32(quotient(y, d, exact));
   }
   return bytes_of(word, 1);
 }
 
-INLINE void encode_i8(uint8_t *byte, const float *x, divisor d, vector most,
+INLINE void encode_i8(uint8_t *byte, const __m512 *x, divisor d, vector most,
                       int exact) {
   _mm512_storeu_si512(byte, integers(x, d, most, exact));
 }
@@ -179,7 +209,7 @@ INLINE __m256i halves(__m512i code) {
       _mm512_set1_epi16(0x0F), code, _mm512_srli_epi16(code, 4), 0xCA));
 }
 
-INLINE void encode_i4(uint8_t *byte, const float *x, divisor d, vector most,
+INLINE void encode_i4(uint8_t *byte, const __m512 *x, divisor d, vector most,
                       int exact) {
   _mm256_storeu_si256((__m256i *)(void *)byte,
                       halves(integers(x, d, most, exact)));
