@@ -170,13 +170,15 @@ static mla_status read_head(reader *r, const char **at) {
   int32_t op = MLA_OP_NONE, format = MLA_CACHE_NONE;
   if (take_word(text, n, word, sizeof word)) op = mla_op_from_name(word);
   if (op == MLA_OP_NONE || text[n] != ':')
-    return bad(r, text, "is no operation followed by a colon", text, n);
+    return bad(r, text, "is no operation followed by a colon (list ops)", text,
+               n);
   text += n + 1;
   n = strcspn(text, ":");
   if (take_word(text, n, word, sizeof word))
     format = mla_format_from_name(word);
   if (format == MLA_CACHE_NONE || text[n] != ':')
-    return bad(r, text, "is no format followed by a colon", text, n);
+    return bad(r, text, "is no format followed by a colon (list --keys)", text,
+               n);
   mla_case_init(r->c, op, format);
   *at = text + n + 1;
   return MLA_OK;

@@ -82,7 +82,15 @@ static void list_batch_keys(const text_list *ops) {
   printf("\n");
 }
 
+static void list_formats(void) {
+  printf("FORMAT:");
+  for (int32_t f = 1; mla_format_name(f); f++)
+    printf(" %s", mla_format_name(f));
+  printf("\n        (without a cache one of the first four)\n\n");
+}
+
 static int list_keys(const text_list *ops) {
+  list_formats();
   for (int32_t op = 1; mla_op_name(op); op++) {
     int wanted = ops->count == 0;
     int32_t count;

@@ -38,7 +38,7 @@ static void print_worst(double worst) {
   else if (worst > 1e6)
     printf("%10s", "beyond");
   else
-    printf("%10.3f", worst);
+    printf(worst < 99999 ? "%10.3f" : "%10.0f", worst); /* a space before it */
 }
 
 /* Waived ones stand in a column of their own, where there is any waiver. */

@@ -61,6 +61,11 @@ int target_find(const char *command, target *t) {
   if (t->index > INT32_MAX)
     return usage_error(command, "--device is out of range");
   t->table = mla_backend_find(t->backend);
+  if (!t->table && (!strcmp(t->backend, "cuda") || !strcmp(t->backend, "hip")))
+    fprintf(stderr,
+            "mlacheck %s: \"%s\" is not in this build: configuring said why "
+            "(docs/building.md)\n",
+            command, t->backend);
   return join_mask(command, t);
 }
 

@@ -559,7 +559,7 @@
   X(RANGE_CAP, "range-cap", "RANGE", PLANTED_ATTEND,                           \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "the soft cap is ignored")                                                 \
-  X(RANGE_MERGE, "range-merge", "RANGE", PLANTED_MERGE,                        \
+  X(RANGE_MERGE, "range-merge", "RANGE", PLANTED_ATTEND | PLANTED_MERGE,       \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
     "weights of parts are taken without subtracting the largest")              \
   X(RANGE_CLAMP, "range-clamp", "RANGE", PLANTED_WRITE | PLANTED_READ,         \

@@ -36,6 +36,12 @@ has out 'looks like  STALE-META: something of an earlier case is kept'
 planted 1 'fault=yarn-factor;x=1.31' --case "$one,scale=3.7" "$one" --no-shrink
 lacks out 'in a process of its own'
 
+# ---- figures of one line do not touch, whatever their size
+planted 1 'fault=yarn-factor;x=7' --case "$one,amp=100" --no-shrink
+has out 'x the budget'
+! grep -E '^  decode:bf16 .*[0-9]\.[0-9]{4,}' "$work/out" ||
+  fail 'figures touch'
+
 # ---- one of each class is shrunk, not every failure
 planted 1 fault=mtp-first --only decode:bf16
 [ "$(grep -c '^  smallest' "$work/out")" -le 3 ] || fail 'too many are shrunk'
@@ -99,6 +105,12 @@ while read -r name; do
   grep -qF "\`$name\`:" "$root/docs/hazards.md" ||
     fail "docs/hazards.md does not know $name"
 done <"$work/names"
+
+# and has each class in its overview
+for name in $(sed -n 's/^### //p' "$root/docs/hazards.md"); do
+  grep -q "| \[$name\](#" "$root/docs/hazards.md" ||
+    fail "the overview of docs/hazards.md does not know $name"
+done
 
 # ---- the self-test: classes, variants, deaths
 printf '%s HEADS\n' "$one" 'decode:f32:b2,h5,q2,page4,len=9+6,l16,r8' \

@@ -44,6 +44,8 @@ has err '-v takes no value'
 expect 2 run --case 'decode:bf16:b1,pagge16'
 empty out
 has err 'character 16: "pagge16"'
+expect 2 run --case 'decode:bf17:b1'
+has err '"bf17" is no format followed by a colon (list --keys)'
 expect 2 show
 expect 2 show 'sing:bf16:'
 expect 2 gen
@@ -61,6 +63,7 @@ for profile in smoke dense prefill formats full big stored seeded invalid; do
 done
 expect 0 list --keys decode
 has out 'kv_lora_rank [512]'
+has out ' fp8_e5m2 fp8_ds_mla'
 lacks out 'matmul'
 expect 0 list --profile smoke --only merge
 has out 'EMPTY-MERGE'
