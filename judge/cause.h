@@ -14,4 +14,9 @@ void mla_find_cause(hearing *h);
    multiples of more than they were promised? Then follows says so. */
 void mla_find_alignment(hearing *h);
 
+/* Where wrong values are none that is finite, runs the call again with zeros
+   in what must not be read: evidence->calm. The vector lives as long as the
+   evidence, and is to be freed, whatever is found. */
+void mla_find_calm(hearing *h, mla_vector *calm, mla_evidence *evidence);
+
 #endif

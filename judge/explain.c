@@ -25,6 +25,7 @@ typedef struct candidate {
 typedef struct search {
   const mla_vector *v;
   bench *full, *few; /* all rows looked at, and the few to fit by */
+  bench *calm;       /* of evidence->calm, or NULL */
   double work;       /* left */
   candidate best;
   int repeated, differs;
@@ -103,6 +104,22 @@ static void offer(search *s, const candidate *c) {
   if (better) s->best = *c;
 }
 
+static double least(double a, double b) {
+  return a < b ? a : b;
+}
+
+/* What gives the wrong NaN must give what came out without it, too. */
+static int measure_calm(bench *b, candidate *c) {
+  bench_score score;
+  if (!bench_probe(b, c->fault, c->a, c->x, &score)) return 0;
+  c->bad = least(c->bad, part(score.bad, score.bad_of));
+  c->near = least(c->near, part(score.near, score.near_of));
+  c->good = least(c->good, part(score.good, score.good_of));
+  c->score.finite = score.finite;
+  c->score.good_of += score.good_of;
+  return 1;
+}
+
 static int measure(bench *b, candidate *c) {
   if (!bench_probe(b, c->fault, c->a, c->x, &c->score)) return 0;
   c->bad = part(c->score.bad, c->score.bad_of);
@@ -113,7 +130,11 @@ static int measure(bench *b, candidate *c) {
 
 static void try_one(search *s, int32_t fault, int32_t a, double x) {
   candidate c = start_with(fault, a, x);
-  if (spend(s, s->full) && measure(s->full, &c)) offer(s, &c);
+  if (!spend(s, s->full) || !measure(s->full, &c)) return;
+  if (s->calm &&
+      (!spend(s, s->calm) || !measure_calm(s->calm, &c) || c.near < ENOUGH))
+    return;
+  offer(s, &c);
 }
 
 static int convinced(const search *s) {
@@ -264,13 +285,24 @@ static void remember(mla_explainer *x, const mla_look *look) {
   x->known[x->known_count++] = *look;
 }
 
+/* *there: e, of the calm call; as long as the bench. */
+static int take_calm(bench *b, const mla_evidence *e, mla_evidence *there) {
+  memset(b, 0, sizeof *b);
+  *there = *e;
+  there->poison = MLA_POISON_ZERO;
+  memcpy(there->got, e->calm_got, sizeof there->got);
+  return e->calm && bench_new(b, e->calm, there, 32, 16);
+}
+
 static void explain_values(const mla_vector *v, const mla_evidence *e,
                            mla_explainer *x, mla_verdict *verdict) {
-  bench full, few;
-  int ok = bench_new(&full, v, e, 32, 16);
-  ok = bench_new(&few, v, e, 6, 3) && ok;
+  bench full, few, calm;
+  mla_evidence there;
   search s;
   memset(&s, 0, sizeof s);
+  int ok = bench_new(&full, v, e, 32, 16);
+  ok = bench_new(&few, v, e, 6, 3) && ok;
+  if (take_calm(&calm, e, &there)) s.calm = &calm;
   s.v = v;
   s.full = &full;
   s.few = &few;
@@ -283,6 +315,7 @@ static void explain_values(const mla_vector *v, const mla_evidence *e,
   if (s.best.fault && s.best.bad >= ENOUGH) take_best(&s, &verdict->look);
   bench_free(&full);
   bench_free(&few);
+  bench_free(&calm);
 }
 
 void mla_explain(const mla_vector *v, const mla_evidence *e,
@@ -328,47 +361,4 @@ int mla_explain_alike(const mla_vector *v, const mla_evidence *e,
               measure(&b, &c) && c.bad >= ENOUGH;
   if (verdict->outputs > 0) bench_free(&b);
   return alike;
-}
-
-/* ---------------------------------------------------------------- in words */
-
-/* The parameter that stands in a fault's sentence: "a", "a-th", "2^a", "x". */
-static int put_word(const mla_look *look, const char *word, size_t n,
-                    char *text, size_t size) {
-  int has_a = look->a != 0, last = n && word[n - 1] == ',' ? 1 : 0;
-  size_t m = n - (size_t)last;
-  const char *comma = last ? "," : "";
-  if (has_a && m == 1 && word[0] == 'a')
-    return snprintf(text, size, "%d%s", (int)look->a, comma);
-  if (has_a && m == 4 && memcmp(word, "a-th", 4) == 0)
-    return snprintf(text, size, "%d-th%s", (int)look->a, comma);
-  if (has_a && m == 3 && memcmp(word, "2^a", 3) == 0)
-    return snprintf(text, size, "%g%s", mla_ldexp(1, (int)look->a), comma);
-  if (look->x != 0 && m == 1 && word[0] == 'x')
-    return snprintf(text, size, "%.5g%s", look->x, comma);
-  return snprintf(text, size, "%.*s", (int)n, word);
-}
-
-static void put_sentence(const mla_look *look, char *text, size_t size) {
-  const char *at = look->what;
-  size_t used = 0;
-  while (*at && used + 1 < size) {
-    size_t n = strcspn(at, " ");
-    int k = put_word(look, at, n, text + used, size - used);
-    used += k > 0 ? (size_t)k : 0;
-    at += n;
-    if (*at && used + 1 < size) text[used++] = *at++;
-  }
-  text[used < size ? used : size - 1] = '\0';
-}
-
-int mla_look_print(const mla_look *look, char *text, size_t size) {
-  char what[200], also[48] = "";
-  if (size) text[0] = '\0';
-  if (!look->cls[0]) return 0;
-  put_sentence(look, what, sizeof what);
-  if (look->also[0]) snprintf(also, sizeof also, ", as %s does", look->also);
-  if (!look->of) return snprintf(text, size, "%s: %s", look->cls, what);
-  return snprintf(text, size, "%s: %s (reproduces %lld of %lld%s)", look->cls,
-                  what, (long long)look->reproduced, (long long)look->of, also);
 }

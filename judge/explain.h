@@ -59,7 +59,7 @@ int mla_explain_places(const mla_vector *v, const mla_evidence *e,
 /* Of outputs with gaps of gigabytes, which are not computed again. */
 int mla_explain_vast(const mla_vector *v, const mla_evidence *e,
                      mla_verdict *verdict);
-/* Sets the class; 1. */
+/* explain_words.c: sets the class; 1. */
 int mla_look_set(mla_look *look, const char *cls, const char *what);
 
 #endif

@@ -11,12 +11,6 @@
 #include "spans.h"
 #include "tensor.h"
 
-int mla_look_set(mla_look *look, const char *cls, const char *what) {
-  snprintf(look->cls, sizeof look->cls, "%s", cls);
-  snprintf(look->what, sizeof look->what, "%s", what);
-  return 1;
-}
-
 static int starts(const char *text, const char *with) {
   return strncmp(text, with, strlen(with)) == 0;
 }

@@ -322,10 +322,17 @@ static int regroup(hearing *h) {
 
 static void observe(hearing *h, unsigned char poison) {
   const mla_judge_observer *o = h->options->observer;
-  mla_evidence e = {&h->answer, &h->limits, &h->expectation, {NULL}, poison};
+  mla_evidence e = {.answer = &h->answer,
+                    .limits = &h->limits,
+                    .expectation = &h->expectation,
+                    .poison = poison};
+  mla_vector calm;
   if (!o || h->observed || h->verdict->kind != MLA_VERDICT_FAIL) return;
   for (int s = 0; s < MLA_T_COUNT; s++) e.got[s] = h->first[s];
+  mla_find_calm(h, &calm, &e);
   o->failed(o->context, h->v, &e, h->verdict);
+  h->place.vector = h->v;
+  mla_vector_free(&calm);
 }
 
 static void release(hearing *h) {

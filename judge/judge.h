@@ -15,6 +15,10 @@ typedef struct mla_evidence {
   const mla_expectation *expectation;
   const unsigned char *got[MLA_T_COUNT]; /* outputs after the first run */
   unsigned char poison; /* of workspace and outputs in that run */
+  /* When nothing finite came out where it is wrong: the same call, and what
+     came out, with zeros in what must not be read; else NULL. */
+  const mla_vector *calm;
+  const unsigned char *calm_got[MLA_T_COUNT];
 } mla_evidence;
 
 /* Called at the end of every hearing that fails, with what came out; `got` is

@@ -196,8 +196,10 @@ static void say_elsewhere(const lone_run *r, const mla_output_verdict *o,
 /* What failed is the case as it is there: that is what is explained. */
 static void observe(hearing *h, const lone_run *r, mla_verdict *there) {
   const mla_judge_observer *o = h->options->observer;
-  mla_evidence e = {
-      &r->answer, &r->limits, &h->expectation, {NULL}, MLA_POISON_NAN};
+  mla_evidence e = {.answer = &r->answer,
+                    .limits = &r->limits,
+                    .expectation = &h->expectation,
+                    .poison = MLA_POISON_NAN};
   if (!o) return;
   for (int32_t i = 0; i < there->outputs; i++)
     e.got[there->output[i].slot] =

@@ -84,7 +84,10 @@ static void write_unrun(failure_care *care, mla_device *device,
     repro.status = mla_expectation_make(v, &answer.numerics, care->keep,
                                         &expected, &repro.err);
   if (repro.status == MLA_OK) {
-    mla_evidence e = {&answer, &limits, &expected, {NULL}, MLA_POISON_NAN};
+    mla_evidence e = {.answer = &answer,
+                      .limits = &limits,
+                      .expectation = &expected,
+                      .poison = MLA_POISON_NAN};
     mla_repro_observe(&repro, v, &e, &r->verdict);
   }
   mla_expectation_free(&expected);

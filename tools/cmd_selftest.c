@@ -53,7 +53,9 @@ typedef struct selftest {
   selftest_job *job;
   selftest_result *result;
   int32_t count, clean; /* jobs; the first ones must pass */
-  int32_t ended;
+  int32_t ended, first; /* jobs; the one that note() counts from */
+  unsigned char *over;  /* a byte a job */
+  int32_t shown;        /* jobs whose line is printed */
   selftest_batch batch; /* faults of batch building */
 } selftest;
 
@@ -131,11 +133,12 @@ static int make_jobs(selftest *s) {
   size_t most = 3 * (size_t)PLANTED_COUNT + 3;
   s->job = calloc(most, sizeof *s->job);
   s->result = calloc(most, sizeof *s->result);
-  if (!s->job || !s->result) return 0;
+  s->over = calloc(most, 1);
+  if (!s->job || !s->result || !s->over) return 0;
   new_job(s, "planted", PLANTED_NONE, 0);
   new_job(s, "ref", PLANTED_NONE, 0);
   if (mla_backend_find("cpu")) new_job(s, "cpu", PLANTED_NONE, 0);
-  s->clean = s->count;
+  s->clean = s->shown = s->count;
   for (int32_t f = 1; f < PLANTED_COUNT; f++)
     if (is_wanted(s, planted_fault_at(f))) add_fault(s, f);
   return 1;
@@ -204,13 +207,17 @@ static void print_clean(const selftest *s, int32_t i) {
          r->unjudged < 0 ? r->reason : "");
 }
 
+/* Lines stand in order, each as soon as those before it do. */
 static void note(void *context, int32_t i) {
   selftest *s = context;
-  (void)i;
   s->ended++;
-  if (!isatty(2)) return;
-  fprintf(stderr, "\r\033[K[%d/%d]", (int)s->ended, (int)s->count);
-  if (s->ended == s->count) fprintf(stderr, "\r\033[K");
+  s->over[s->first + i] = 1;
+  if (isatty(2)) fprintf(stderr, "\r\033[K");
+  for (; s->shown < s->count && s->over[s->shown]; s->shown++)
+    print_fault(s, s->shown);
+  fflush(stdout);
+  if (isatty(2) && s->ended < s->count)
+    fprintf(stderr, "[%d/%d]", (int)s->ended, (int)s->count);
 }
 
 static void print_later_classes(void) {
@@ -266,8 +273,9 @@ static int judge_all(selftest *s) {
   int32_t jobs = (int32_t)(s->o.jobs ? s->o.jobs : 2);
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   if (!s->o.jobs && cores > 0) jobs = cores < 16 ? (int32_t)cores : 16;
-  return selftest_judge(&s->run, s->job, s->result, 1, 1, note, s) &&
-         selftest_judge(&s->run, s->job + 1, s->result + 1, s->count - 1, jobs,
+  if (!selftest_judge(&s->run, s->job, s->result, 1, 1, note, s)) return 0;
+  s->first = 1;
+  return selftest_judge(&s->run, s->job + 1, s->result + 1, s->count - 1, jobs,
                         note, s);
 }
 
@@ -280,15 +288,14 @@ static int run_selftest(selftest *s) {
   s->run.keep = own ? lent.path : s->o.keep;
   s->run.in_order = s->o.in_order;
   s->run.patience = s->o.patience ? (double)s->o.patience : 1;
+  printf("%-26s %-13s  %-12s %s\n", "planted", "class", "explained",
+         "caught by");
   int ok = judge_all(s);
   if (own) folder_return(&lent);
   if (!ok) {
     fprintf(stderr, "mlacheck selftest: no memory\n");
     return EXIT_ENVIRONMENT;
   }
-  printf("%-26s %-13s  %-12s %s\n", "planted", "class", "explained",
-         "caught by");
-  for (int32_t i = s->clean; i < s->count; i++) print_fault(s, i);
   selftest_batch_run(&s->o.only, s->o.verbose, &s->batch);
   print_later_classes();
   printf("\n");
@@ -328,6 +335,7 @@ int cmd_selftest(int argc, char **argv) {
     code = run_selftest(&s);
   free(s.job);
   free(s.result);
+  free(s.over);
   mla_docket_free(docket);
   return code;
 }

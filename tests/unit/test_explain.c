@@ -96,6 +96,10 @@ static const struct {
      "EMPTY-SPLIT"},
     {"fault=range-merge", "decode:bf16:b2,h3,q2,page16,len=65+3,l64,r8,amp=100",
      "RANGE"},
+    {"fault=table-consecutive",
+     "decode:bf16:b4,h2,q2,page16,len=65+64+3+203,l64,r8", "TABLE"},
+    {"fault=table-short;a=40",
+     "decode:bf16:b2,h3,q1,page8,len=20+3,l64,r8,strides=odd", "TABLE"},
     {"fault=ws-kept", two, "WORKSPACE"},
     {"fault=ws-kept", "decode:f32:b2,h4,q1,page16,len=40+17,l64,r8,replay",
      "WORKSPACE"},
@@ -214,7 +218,10 @@ static mla_look look_at_chance(int count) {
   make(two, &v);
   ck_assert_int_eq(mla_expectation_make(&v, NULL, NULL, &e, &err), MLA_OK);
   mla_limits limits = mla_vector_limits(&v);
-  mla_evidence evidence = {&answer, &limits, &e, {NULL}, MLA_POISON_NAN};
+  mla_evidence evidence = {.answer = &answer,
+                           .limits = &limits,
+                           .expectation = &e,
+                           .poison = MLA_POISON_NAN};
   unsigned char *out =
       calloc(1, (size_t)mla_tensor_extent(&v.tensor[MLA_T_OUT]));
   unsigned char *lse =
