@@ -248,12 +248,21 @@ static void store_rest(const mla_cpu_entries *x, mla_cache_place place,
   }
 }
 
+/* What fills up a row and its scales, before what is to stand there: a row ends
+   with fewer than 16 bytes of it, an entry's scales have some words. */
+static void clear_padding(const mla_cache_layout *x, mla_cache_place place) {
+  enum { least = 16, word = 4 };
+  if (x->row_bytes >= least)
+    memset(place.row + x->row_bytes - least, 0, least);
+  else
+    memset(place.row, 0, (size_t)x->row_bytes);
+  for (int64_t i = 0; place.side && i < x->side_bytes; i += word)
+    memset(place.side + i, 0, word);
+}
+
 static void store_entry(const mla_cpu_entries *x, mla_cache_place place,
                         int pow2, const mla_cpu_values *v) {
-  const mla_cache_layout *layout = &x->layout;
-  int64_t codes = bytes_of(x, layout->codes);
-  memset(place.row + codes, 0, (size_t)(layout->row_bytes - codes));
-  if (place.side) memset(place.side, 0, (size_t)layout->side_bytes);
+  clear_padding(&x->layout, place);
   store_tiles(x, place, pow2, v);
   store_rest(x, place, v);
 }

@@ -365,6 +365,7 @@ EMU __m512i emu_cvtne2ps_pbh(__m512 high, __m512 low) {
 #define _mm512_range_ps emu_range_ps
 #define _mm512_reduce_ps emu_reduce_ps
 #define _mm512_cmp_ps_mask emu_cmp_ps_mask
+#define _mm512_kortestz(a, b) (((a) | (b)) == 0)
 #define _mm512_cmpgt_epi32_mask emu_cmpgt_epi32_mask
 #define _mm512_cmple_epi32_mask(a, b) ((__mmask16)~emu_cmpgt_epi32_mask(a, b))
 #define _mm512_cmpeq_epi16_mask emu_cmpeq_epi16_mask

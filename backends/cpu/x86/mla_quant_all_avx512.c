@@ -108,7 +108,7 @@ INLINE void numbers_of(const void *x, int type, __m512 *to) {
 INLINE int any_nan(const __m512 *x) {
   __mmask16 a = _mm512_cmp_ps_mask(x[0], x[1], _CMP_UNORD_Q);
   __mmask16 b = _mm512_cmp_ps_mask(x[2], x[3], _CMP_UNORD_Q);
-  return (a | b) != 0;
+  return !_mm512_kortestz(a, b);
 }
 
 /* 64 words as bytes in order: of 0 to 255, or of -128 to 127 with a sign. */
