@@ -44,6 +44,17 @@ int bench_new(bench *b, const mla_vector *v, const mla_evidence *e,
               int64_t bad_rows, int64_t good_rows);
 void bench_free(bench *b);
 
+/* explain_value.c: an element that still holds the poison; the poison of an
+   output; whether a number is one that the judge takes (mla_compare), and two
+   elements whether they are the same, any NaN for another. */
+int bench_has_poison(const mla_tensor *t, const unsigned char *bytes,
+                     int64_t offset, unsigned char poison);
+unsigned char bench_poison(const bench *b, int32_t slot);
+int bench_is_right(const mla_tensor *t, int compare, double expected,
+                   double budget, double got);
+int bench_same_bits(const mla_tensor *t, const unsigned char *x,
+                    const unsigned char *y, int64_t offset);
+
 /* Of marks for rows, keeps `most` that are `which`, spread evenly. */
 void bench_thin_out(unsigned char *mark, int64_t rows, unsigned char which,
                     int64_t most);
@@ -51,7 +62,7 @@ void bench_thin_out(unsigned char *mark, int64_t rows, unsigned char which,
 /* Keys of the prefix that a backend's own cascade was told of; 0: none. */
 int64_t bench_prefix(const mla_vector *v, const mla_evidence *e);
 
-/* 0: the fault cannot be computed for this call. */
+/* explain_score.c. 0: the fault cannot be computed for this call. */
 int bench_probe(bench *b, int32_t fault, int32_t a, double x,
                 bench_score *score);
 

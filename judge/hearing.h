@@ -11,7 +11,8 @@
 #define MLA_REPEAT_BYTES ((int64_t)16 << 20)
 
 typedef struct hearing {
-  mla_device *device;
+  mla_device *device; /* composes, where the case asks for it, over base */
+  mla_device *base;
   const mla_vector *v;
   const mla_judge_options *options;
   mla_verdict *verdict;

@@ -348,7 +348,7 @@ void mla_judge_vector(mla_device *device, const mla_vector *v,
   hearing h;
   memset(&h, 0, sizeof h);
   memset(verdict, 0, sizeof *verdict);
-  h.device = device;
+  h.device = h.base = device;
   h.v = v;
   h.options = options;
   h.verdict = verdict;

@@ -193,41 +193,36 @@ static void say_elsewhere(const lone_run *r, const mla_output_verdict *o,
            mla_slot_name(o->slot), (long long)o->bad, (long long)o->unwritten);
 }
 
-/* What failed is the case as it is there: that is what is explained. */
-static void observe(hearing *h, const lone_run *r, mla_verdict *there) {
-  const mla_judge_observer *o = h->options->observer;
-  mla_evidence e = {.answer = &r->answer,
-                    .limits = &r->limits,
-                    .expectation = &h->expectation,
-                    .poison = MLA_POISON_NAN};
-  if (!o) return;
-  for (int32_t i = 0; i < there->outputs; i++)
-    e.got[there->output[i].slot] =
-        mla_place_bytes(&r->place, there->output[i].slot);
-  o->failed(o->context, &r->v, &e, there);
-  h->verdict->look = there->look;
+/* What failed is the case as it is there: that is judged, with all that is done
+   to tell why, and explained. */
+static void observe(hearing *h, const lone_run *r) {
+  mla_judge_options how = *h->options;
+  mla_verdict there;
+  if (!how.observer) return;
+  how.has_digest = 0;
+  mla_judge_vector(h->base, &r->v, &how, &there);
+  if (there.kind != MLA_VERDICT_FAIL) return;
+  h->verdict->look = there.look;
   h->observed = 1;
 }
 
 /* Expected values are those of the case itself. */
 static void compare_all(hearing *h, const lone_run *r) {
-  mla_verdict there = *h->verdict;
-  there.repeated = 0; /* not as it is there */
+  int fails = 0;
   mla_error err = mla_error_init();
-  for (int32_t i = 0; i < there.outputs; i++) {
-    mla_output_verdict *o = &there.output[i];
-    if (o->compare == MLA_COMPARE_BYTES) continue;
-    unsigned char own = mla_vector_poison(&r->v, o->slot, MLA_POISON_NAN);
-    if (mla_compare_output(&r->v, &h->expectation, o->slot, &r->answer.numerics,
-                           mla_place_bytes(&r->place, o->slot), own, o,
-                           &err) == MLA_OK &&
-        mla_output_fails(o))
-      say_elsewhere(r, o, h->verdict);
+  for (int32_t i = 0; i < h->verdict->outputs; i++) {
+    mla_output_verdict o = h->verdict->output[i];
+    if (o.compare == MLA_COMPARE_BYTES) continue;
+    unsigned char own = mla_vector_poison(&r->v, o.slot, MLA_POISON_NAN);
+    if (mla_compare_output(&r->v, &h->expectation, o.slot, &r->answer.numerics,
+                           mla_place_bytes(&r->place, o.slot), own, &o,
+                           &err) != MLA_OK ||
+        !mla_output_fails(&o))
+      continue;
+    say_elsewhere(r, &o, h->verdict);
+    fails = 1;
   }
-  if (h->verdict->kind != MLA_VERDICT_FAIL) return;
-  there.kind = MLA_VERDICT_FAIL;
-  memcpy(there.reason, h->verdict->reason, sizeof there.reason);
-  observe(h, r, &there);
+  if (fails) observe(h, r);
 }
 
 /* A row's bits follow from its own data, not from where that lies. */
@@ -261,6 +256,7 @@ static int judge_way(hearing *h, int way, int bits) {
   r.device = h->device;
   mla_status status = mla_generate(&c, h->v->seed, MLA_POISON_NAN, &r.v, &err);
   int made = status == MLA_OK;
+  memcpy(r.v.hunts, h->v->hunts, sizeof r.v.hunts);
   if (made) status = run(&r, &err);
   int taken = made && r.answer.supported &&
               same_numerics(&r.answer.numerics, &h->answer.numerics);

@@ -151,17 +151,17 @@ const char *planted_refusal(const mla_problem *p) {
   return NULL;
 }
 
-int64_t planted_scratch(const mla_problem *p, const mla_limits *limits) {
+int64_t planted_scratch(int32_t fault, const mla_problem *p,
+                        const mla_limits *limits) {
   int64_t dv = p->op == MLA_OP_DECODE ? mla_problem_v_dim(p) : p->v_head_dim;
+  int more = fault == PLANTED_WS_CACHED || fault == PLANTED_EMPTY_SPLIT;
   if (p->op != MLA_OP_DECODE && p->op != MLA_OP_PREFILL) return 0;
-  return planted_max_parts(p, limits) * (dv + 1);
+  return planted_max_parts(p, limits) * (dv + 1) + more;
 }
 
 static uint64_t used_bytes(const mla_handle *handle, const mla_problem *p,
                            const mla_limits *limits) {
-  int64_t floats = planted_scratch(p, limits);
-  if (FAULT(handle, WS_CACHED) && floats > 0) floats++;
-  return (uint64_t)floats * sizeof(float);
+  return (uint64_t)planted_scratch(handle->fault, p, limits) * sizeof(float);
 }
 
 static mla_status query(mla_handle *handle, const mla_problem *problem,

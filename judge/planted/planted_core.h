@@ -78,8 +78,9 @@ mla_status planted_dispatch(const planted_call *c);
 const char *planted_refusal(const mla_problem *p);
 /* Has a handle been closed? */
 int planted_is_closed(void);
-/* Workspace used, in floats. */
-int64_t planted_scratch(const mla_problem *p, const mla_limits *limits);
+/* Workspace used, in floats; the last one is the fault's, if it needs one. */
+int64_t planted_scratch(int32_t fault, const mla_problem *p,
+                        const mla_limits *limits);
 /* planted_lens.c: is this row of an output to be computed? */
 int planted_wants(const planted_call *c, int64_t token, int64_t head);
 

@@ -32,7 +32,6 @@ static float dot_pairs(const planted_call *c, const float *q, const float *k,
   return sum;
 }
 
-/* The workspace's last number, which nothing but this fault uses. */
 static double cached_scale(const planted_call *c) {
   float *at = c->ws + c->ws_floats - 1;
   if (c->plan->runs == 1) *at = (float)c->p->scale;
@@ -156,10 +155,15 @@ static void attend_range(const planted_call *c, const planted_row *row,
   *lse = top + logf(total);
 }
 
-/* Ranges without keys: out 0 and lse -inf, unless the fault leaves them. */
+/* Ranges without keys: out 0 and lse -inf, unless the fault leaves them: rows
+   share their scratch here, so what nobody wrote is taken from its end. */
 static void leave_empty(const planted_call *c, int32_t dv, float *acc,
                         float *lse) {
-  if (FAULT(c, EMPTY_SPLIT)) return;
+  if (FAULT(c, EMPTY_SPLIT)) {
+    *lse = c->ws[c->ws_floats - 1];
+    for (int32_t d = 0; d < dv; d++) acc[d] = *lse;
+    return;
+  }
   memset(acc, 0, (size_t)dv * sizeof *acc);
   *lse = FAULT(c, EMPTY_SPLIT_ZERO) ? 0 : -INFINITY;
 }

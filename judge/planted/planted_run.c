@@ -172,7 +172,7 @@ mla_status mla_planted_probe(const planted_probe *probe,
   plan.limits = *limits;
   plan.first_lens = (int32_t *)(uintptr_t)probe->stale_lens;
   if (probe->stale_lens) plan.first_count = limits->requests;
-  int64_t floats = planted_scratch(&plan.problem, limits);
+  int64_t floats = planted_scratch(probe->fault, &plan.problem, limits);
   plan.workspace_bytes = (uint64_t)floats * sizeof(float);
   float *ws = malloc((size_t)(floats + 1) * sizeof *ws);
   if (!ws) return mla_fail(err, MLA_OUT_OF_MEMORY, "probe", "no memory");
