@@ -27,8 +27,9 @@ typedef struct bench_result {
 
 typedef struct bench_how {
   double seconds; /* to measure each case for, about */
-  int64_t rotate; /* bytes of cache to walk through before a page comes again:
-                     more than the caches of the machine hold; 0: none */
+  int64_t rotate; /* bytes of cache, or of a product's weights, to walk through
+                     before any come again: more than the caches of the
+                     machine hold; 0: none */
   int threads;    /* of the host that work; 0: a device does */
 } bench_how;
 
@@ -71,6 +72,8 @@ typedef struct bench_run {
 } bench_run;
 void bench_print_begin(const bench_run *run);
 void bench_print_result(const bench_run *run, const bench_result *r);
+/* bench_table.c: what differs in length alone, side by side. */
+void bench_print_table(const bench_run *run);
 /* Texts, to be freed; NULL: no memory. */
 char *bench_csv(const bench_run *run);
 char *bench_json(const bench_run *run);

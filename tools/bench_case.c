@@ -55,7 +55,7 @@ static double least_bytes(const mla_case *c) {
   return listed < slots ? bytes - (slots - listed) * entry : bytes;
 }
 
-/* ------------------------------------------------------------------ pages */
+/* ------------------------------------------------------- pages and weights */
 
 /* Does it read pages, so that others would do as well? */
 static int reads_pages(int32_t op) {
@@ -67,6 +67,16 @@ static int32_t slot_to_move(const mla_vector *v) {
   return reads_pages(v->problem.op) && v->role[MLA_T_BLOCK_TABLE]
              ? MLA_T_BLOCK_TABLE
              : -1;
+}
+
+/* Weights of a product, which a layer reads once; -1: there are none. */
+static int32_t weights_of(int32_t op) {
+  switch (op) {
+    case MLA_OP_MATMUL: return MLA_T_B;
+    case MLA_OP_Q_ABSORB: return MLA_T_W_UK;
+    case MLA_OP_V_EXPAND: return MLA_T_W_UV;
+    default: return -1;
+  }
 }
 
 /* Blocks that one set needs. */
@@ -103,12 +113,17 @@ static void move_list(const setting *s, int k, void *to) {
                                             : (int32_t)((from[i] + step) % all);
 }
 
-static mla_status put_list(setting *s, mla_device *device, int k) {
+/* What set k has instead: a list moved on, or the same weights elsewhere. */
+static mla_status put_moved(setting *s, mla_device *device, int k) {
   const mla_backend *b = mla_device_backend(device);
-  uint64_t bytes = (uint64_t)mla_tensor_extent(&s->v.tensor[s->moved]);
+  const mla_tensor *from = &s->v.tensor[s->moved];
+  uint64_t bytes = (uint64_t)mla_tensor_extent(from);
   void *list = malloc((size_t)bytes);
   if (!list) return MLA_OUT_OF_MEMORY;
-  move_list(s, k, list);
+  if (s->moved == weights_of(s->v.problem.op))
+    memcpy(list, from->data, (size_t)bytes);
+  else
+    move_list(s, k, list);
   if (!b->mem_alloc) {
     s->memory[k] = list;
     return MLA_OK;
@@ -123,20 +138,27 @@ static mla_status put_list(setting *s, mla_device *device, int k) {
   return status;
 }
 
-static mla_status make_sets(setting *s, mla_device *device) {
+/* How many sets there are, and what differs. */
+static void choose_sets(setting *s, int64_t rotate) {
+  const int32_t weights = weights_of(s->v.problem.op);
+  int64_t sets = 1;
+  s->moved = weights >= 0 ? weights : slot_to_move(&s->v);
+  if (weights >= 0)
+    sets += rotate / mla_tensor_extent(&s->v.tensor[weights]);
+  else if (s->moved >= 0)
+    sets = s->v.tensor[MLA_T_CACHE].shape[0] / used_blocks(&s->recipe);
+  s->sets = (int)(sets < MOST_SETS ? sets : MOST_SETS);
+}
+
+static mla_status make_sets(setting *s, mla_device *device, int64_t rotate) {
   mla_status status = MLA_OK;
-  s->moved = slot_to_move(&s->v);
-  s->sets = 1;
-  if (s->moved >= 0)
-    s->sets =
-        (int)(s->v.tensor[MLA_T_CACHE].shape[0] / used_blocks(&s->recipe));
-  if (s->sets > MOST_SETS) s->sets = MOST_SETS;
+  choose_sets(s, rotate);
   for (int k = 0; k < s->sets && status == MLA_OK; k++) {
     memcpy(s->tensor[k], s->place.tensor, sizeof s->tensor[k]);
     s->args[k] =
         (mla_args){(uint32_t)sizeof s->args[k], MLA_T_COUNT, s->tensor[k]};
     if (k == 0) continue;
-    status = put_list(s, device, k);
+    status = put_moved(s, device, k);
     s->tensor[k][s->moved].data = s->memory[k];
   }
   return status;
@@ -213,7 +235,7 @@ static int prepare(setting *s, mla_device *device, const bench_how *how,
     status = mla_place_new(device, &s->v, &s->answer, 0, &s->place, &s->err);
   if (status == MLA_OK)
     status = mla_place_fill(&s->place, 0, MLA_SIDE_START, &s->err);
-  if (status == MLA_OK) status = make_sets(s, device);
+  if (status == MLA_OK) status = make_sets(s, device, how->rotate);
   return status == MLA_OK ? 1 : end(r, BENCH_ERROR, s->err.message);
 }
 

@@ -67,16 +67,14 @@ static const char *const prefill[] = {"prefill:bf16:b1,h16,q=1024,page64",
                                       "prefill:f32:b1,h16,q=1024,page64",
                                       NULL};
 
+#define LISTED(head)                                          \
+  "decode:fp8_ds_mla:b1," head, "decode:fp8_ds_mla:b8," head, \
+      "decode:fp8_ds_mla:b32," head, "decode:fp8_ds_mla:b128," head
 static const char *const sparse[] = {
     "decode:bf16:b1,h128,q1,page64,len=32768,topk=2048",
     "decode:bf16:b32,h128,q1,page64,len=32768,topk=2048",
-    "decode:fp8_ds_mla:b1,h64,q1,page64,len=32768,topk=2048",
-    "decode:fp8_ds_mla:b32,h64,q1,page64,len=32768,topk=2048",
-    "decode:fp8_ds_mla:b1,h128,q1,page64,len=32768,topk=2048",
-    "decode:fp8_ds_mla:b8,h128,q1,page64,len=32768,topk=2048",
-    "decode:fp8_ds_mla:b32,h128,q1,page64,len=32768,topk=2048",
-    "decode:fp8_ds_mla:b128,h128,q1,page64,len=32768,topk=2048",
-    NULL};
+    LISTED("h64,q1,page64,len=32768,topk=2048"),
+    LISTED("h128,q1,page64,len=32768,topk=2048"), NULL};
 
 static const char *const formats[] = {
     "decode:f32:b1,h128,q1,page64,len=4096",
@@ -114,6 +112,16 @@ static const char *const products[] = {"matmul:bf16:m1,n7168,k2048",
                                        "v_expand:bf16:n128,h128",
                                        NULL};
 
+/* Of DeepSeek-V3, in the order that a step asks for them. */
+#define LAYER(n)                                                        \
+  "matmul:bf16:m" n ",n1536,k7168", "matmul:bf16:m" n ",n576,k7168",    \
+      "matmul:bf16:m" n ",n24576,k1536", "kv_write:bf16:n" n ",page64", \
+      "q_absorb:bf16:n" n ",h128",                                      \
+      "decode:bf16:b" n ",h128,q1,page64,len=4096",                     \
+      "v_expand:bf16:n" n ",h128", "matmul:bf16:m" n ",n7168,k16384"
+static const char *const layer[] = {LAYER("1"), LAYER("8"), LAYER("32"),
+                                    LAYER("128"), NULL};
+
 static const bench_sweep sweeps[] = {
     {"decode", "one request, few heads to many", decode},
     {"batches", "heads x queries x batch x length, dense bf16", batches},
@@ -124,6 +132,7 @@ static const bench_sweep sweeps[] = {
     {"formats", "every kind of cache", formats},
     {"memory", "what only moves data", memory},
     {"products", "the layer's products", products},
+    {"layer", "what 128 heads ask of a step of 1, 8, 32, 128 tokens", layer},
 };
 
 const bench_sweep *bench_sweep_at(int i) {

@@ -27,9 +27,9 @@ static const char help[] =
     "written)\n"
     "how\n"
     "  --milliseconds N   measure each case for about as long (default: 500)\n"
-    "  --rotate N         walk through N MiB of cache before a page comes "
-    "again\n"
-    "                     (default: 400 on devices, 0 on the host)\n"
+    "  --rotate N         walk through N MiB of cache, or of a product's\n"
+    "                     weights, before any come again (default: 400 on\n"
+    "                     devices, 0 on the host)\n"
     "  --json FILE        also write JSON (-: to stdout only)\n"
     "  --csv FILE         also write CSV\n"
     "  --html FILE        also write a page with the roofline\n"
@@ -218,6 +218,7 @@ static int measure(const bench_options *o, const case_list *list) {
     run.count = i + 1;
     if (text) bench_print_result(&run, &run.result[i]);
   }
+  if (text) bench_print_table(&run);
   int code = exit_code(&run);
   if (!write_files(o, &run)) code = EXIT_ENVIRONMENT;
   for (int i = 0; i < run.count; i++) free(run.result[i].id);

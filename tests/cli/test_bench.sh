@@ -48,6 +48,15 @@ expect 0 bench --milliseconds 1 --rotate 1 --case "$small" \
   'kv_copy:bf16:nb8,nbs8,copies8' 'merge:f32:n4,h3,s4,v32'
 [ "$(grep -c '%' "$work/out")" -ge 3 ] || fail 'not all were measured'
 
+# lengths side by side; weights in turn
+expect 0 bench --milliseconds 1 --rotate 1 --case \
+  'decode:bf16:b2,h3,q1,page16,l64,r16,len=40' \
+  'decode:bf16:b2,h3,q1,page16,l64,r16,len=90' 'matmul:f32:m2,n40,k64' \
+  'q_absorb:bf16:n2,h2,l64,p16' 'v_expand:bf16:n2,h2,l64,v16'
+has out 'share of the nearer peak'
+[ "$(grep -c 'decode:bf16:b2,h3,q1,page16' "$work/out")" = 3 ] ||
+  fail 'two lengths are not one line'
+
 # a wrong answer gets no time
 expect 1 bench --backend planted --options 'fault=yarn-factor' \
   --milliseconds 1 --case "$small"
