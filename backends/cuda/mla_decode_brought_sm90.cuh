@@ -8,6 +8,7 @@
  *   Source(x, key0) for the warp whose first key of a block is key0
  *   Feed<Brought>   what rows ask for (sm90_decode_rows.h), beside Brought
  *   limits(...)     sets what rows see, where that is not listed
+ *   place_of(...)   where a part begins, unless sm90_decode_cut.h says it
  */
 #ifndef MLA_DECODE_BROUGHT_SM90_CUH
 #define MLA_DECODE_BROUGHT_SM90_CUH
@@ -142,7 +143,7 @@ MLA_DEV void brought_work(const typename Source::Args &x,
   } else {
     pdl_wait();
     brought_part<Source, Kind, Brings>(
-        x, q_map, mla_plan_of_part(x.rows.plan, (int)blockIdx.y), s);
+        x, q_map, Source::place_of(x.rows.plan, (int)blockIdx.y), s);
   }
 }
 

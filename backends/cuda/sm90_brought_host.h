@@ -8,6 +8,7 @@
 #include "cuda_fast.h"
 #include "mla_decode_brought_sm90.cuh"
 #include "sm90_decode_host.h"
+#include "sm90_listed_cut.h"
 
 /* rows: the most of a request; Cut: by sm90_decode_cut.h. */
 template <class Source, int Kind, int Cut>
@@ -27,7 +28,8 @@ static mla_status mla_sm90_launch_brought(const mla_gpu_call *c,
                      BROUGHT_THREADS, SM90_BYTES, &early);
   st = mla_gpu_check(c->err, cudaLaunchKernelEx(&config, kernel, q_map, x),
                      "decode_brought_sm90");
-  return st == MLA_OK ? mla_sm90_merge(c, x.rows, g, rows) : st;
+  if (st != MLA_OK || mla_lists_whole(x.rows.plan)) return st;
+  return mla_sm90_merge(c, x.rows, g, rows);
 }
 
 /* A page's size as a shift; -1: it is no power of two. */

@@ -26,6 +26,7 @@ typedef struct mla_plan_lists {
   const int32_t *lengths, *more_lengths;
   int64_t step, more_step;
   int width, more_width; /* entries, of the second cache's lists too */
+  int stretch, share;    /* sm90_listed_cut.h; 0: as other requests */
 } mla_plan_lists;
 
 typedef struct mla_decode_plan {

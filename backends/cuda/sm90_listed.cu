@@ -76,8 +76,10 @@ static mla_sm90_listed make_args(const mla_gpu_call *c,
 template <int Kind, int Once>
 static mla_status launch(const mla_gpu_call *c) {
   const mla_sm90_grid g = mla_sm90_grid_of(c->plan->handle, c->p->num_heads);
+  mla_sm90_listed x = make_args(c, g);
+  mla_lists_cut(&x.rows.plan);
   return mla_sm90_launch_brought<sm90_listed_keys<Once>, Kind, 0>(
-      c, make_args(c, g), g, c->p->num_heads);
+      c, x, g, c->p->num_heads);
 }
 
 /* Lists of so many entries may name each of the cache's but once. */

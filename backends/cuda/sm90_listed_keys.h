@@ -8,6 +8,7 @@
 #define MLA_SM90_LISTED_KEYS_H
 
 #include "mla_decode_brought_sm90.cuh"
+#include "sm90_listed_cut.h"
 
 /* A cache, and every token's list of slots in it. */
 typedef struct mla_sm90_list {
@@ -74,6 +75,10 @@ struct sm90_listed_keys {
   static SM90_MEMBER void limits(const mla_sm90_args &a, sm90_state &s,
                                  const sm90_piece &w) {
     (void)a, (void)s, (void)w; /* lists say it */
+  }
+  static SM90_MEMBER mla_list_place place_of(const mla_decode_plan &p,
+                                             int part) {
+    return mla_lists_of_part(p, part);
   }
   SM90_MEMBER void begin(const sm90_piece &w) {
     token = w.request;

@@ -50,6 +50,10 @@ struct sm90_page_keys {
                                  const sm90_piece &w) {
     sm90_limits(a, s, w, (int)blockIdx.x * MLA_SM90_ROWS);
   }
+  static SM90_MEMBER mla_plan_place place_of(const mla_decode_plan &p,
+                                             int part) {
+    return mla_plan_of_part(p, part);
+  }
   SM90_MEMBER void begin(const sm90_piece &w) {
     const pages_key now = find(w, 0), then = find(w, 1);
     last = find(w, 2);
