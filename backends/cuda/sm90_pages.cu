@@ -7,17 +7,16 @@
 #include "sm90_brought_host.h"
 #include "sm90_page_keys.h"
 
-/* Codes become bf16. */
 static int kind_of(int format) {
-  if (format == SM90_FORMAT) return KEYS_NUMBERS;
-#ifndef MLA_SM90_F16
   switch (format) {
-    case MLA_CACHE_FP8_DS_MLA: return KEYS_656;
+    case SM90_FORMAT: return KEYS_NUMBERS;
     case MLA_CACHE_FP8_E4M3:
     case MLA_CACHE_FP8_TOKEN: return KEYS_E4M3;
     case MLA_CACHE_INT8_TOKEN: return KEYS_I8;
-  }
+#ifndef MLA_SM90_F16 /* its entries hold bf16 */
+    case MLA_CACHE_FP8_DS_MLA: return KEYS_656;
 #endif
+  }
   return -1;
 }
 
@@ -64,13 +63,13 @@ static mla_status launch(const mla_gpu_call *c) {
 }
 
 static mla_status run(const mla_gpu_call *c) {
-#ifndef MLA_SM90_F16
   switch (kind_of(c->p->cache_format)) {
-    case KEYS_656: return launch<KEYS_656>(c);
     case KEYS_E4M3: return launch<KEYS_E4M3>(c);
     case KEYS_I8: return launch<KEYS_I8>(c);
-  }
+#ifndef MLA_SM90_F16
+    case KEYS_656: return launch<KEYS_656>(c);
 #endif
+  }
   return launch<KEYS_NUMBERS>(c);
 }
 
