@@ -22,6 +22,14 @@ MLA_PTX float load_shared(uint32_t from) {
 MLA_PTX void store_shared(uint32_t to, float v) {
   asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(v) : "memory");
 }
+MLA_PTX float4 load_shared_4(uint32_t from) {
+  float4 v;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(from)
+               : "memory");
+  return v;
+}
 /* 16 bytes. */
 MLA_PTX uint4 load_shared_16(uint32_t from) {
   uint4 v;
@@ -107,6 +115,20 @@ MLA_PTX uint64_t l2_goes_first() {
   asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
   return policy;
 }
+/* As what has no policy. */
+MLA_PTX uint64_t l2_stays() {
+  uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+MLA_PTX void tma_load_3d(uint32_t to, const CUtensorMap *map, int x, int y,
+                         int z, uint32_t bar, uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx"
+      "::bytes.L2::cache_hint [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(to),
+      "l"(map), "r"(bar), "r"(x), "r"(y), "r"(z), "l"(policy)
+      : "memory");
+}
 MLA_PTX void tma_load_4d(uint32_t to, const CUtensorMap *map, int x, int y,
                          int z, int w, uint32_t bar, uint64_t policy) {
   asm volatile(
@@ -121,11 +143,12 @@ MLA_PTX void tma_prefetch_map(const CUtensorMap *map) {
 }
 
 /* A box of shared memory into the tensor; done when the group is. */
-MLA_PTX void tma_store_2d(const CUtensorMap *map, int x, int y, uint32_t from) {
+MLA_PTX void tma_store_3d(const CUtensorMap *map, int x, int y, int z,
+                          uint32_t from) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], "
-      "[%1];" ::"l"(map),
-      "r"(from), "r"(x), "r"(y)
+      "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, "
+      "%4}], [%1];" ::"l"(map),
+      "r"(from), "r"(x), "r"(y), "r"(z)
       : "memory");
 }
 MLA_PTX void tma_store_commit() {

@@ -29,8 +29,8 @@ static mla_status run(const mla_gpu_call *c) {
   const mla_tensor rows = mla_tensor_dense(at, SM90_TYPE, 2, flat);
   const mla_tensor up = mla_tensor_dense(at, SM90_TYPE, 3, shape);
   const mla_prefill_sm90_args a = mla_sm90_prefill_args(c);
-  st = MLA_SM90_NAME(mla_launch_product)(c, &x.kv_c, &x.w, &rows, a.counter,
-                                         NULL);
+  st = MLA_SM90_NAME(mla_launch_product)(
+      c, mla_sm90_product_of(&x.kv_c, &x.w, &rows), a.counter, NULL);
   if (st != MLA_OK) return st;
   return mla_sm90_prefill_attend<0>(c, a, &x.q, &up, &x.k_pe);
 }

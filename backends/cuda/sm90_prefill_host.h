@@ -113,6 +113,16 @@ static inline mla_prefill_sm90_args mla_sm90_prefill_args(
   return a;
 }
 
+/* 128 rows of 64 columns. */
+static inline mla_status mla_sm90_map_rope(const mla_tensor *t,
+                                           CUtensorMap *map, mla_error *err) {
+  const uint64_t size[2] = {(uint64_t)t->shape[1], (uint64_t)t->shape[0]};
+  const uint64_t stride[1] = {(uint64_t)t->stride[0] * 2};
+  const uint32_t box[2] = {64, 128};
+  return mla_tensor_map(map, t->data, 2, size, stride, box, MLA_TENSOR_PAIRS,
+                        err);
+}
+
 /* Rows of q over keys and values in `up`, their rope columns in `rope`. */
 template <int Parts>
 static inline mla_status mla_sm90_prefill_attend(const mla_gpu_call *c,
@@ -125,7 +135,7 @@ static inline mla_status mla_sm90_prefill_attend(const mla_gpu_call *c,
   CUtensorMap q_map, up_map, rope_map;
   mla_status st = mla_sm90_map_heads(q, &q_map, c->err);
   if (st == MLA_OK) st = mla_sm90_map_heads(up, &up_map, c->err);
-  if (st == MLA_OK) st = mla_sm90_map_rows(rope, 128, &rope_map, c->err);
+  if (st == MLA_OK) st = mla_sm90_map_rope(rope, &rope_map, c->err);
   if (st == MLA_OK)
     st = mla_gpu_shared(c, (const void *)kernel, PREFILL_BYTES, name);
   if (st != MLA_OK) return st;

@@ -63,8 +63,8 @@ static mla_status project(const mla_gpu_call *c, const parts_step &s,
   const int64_t flat[2] = {rows, heads * MLA_SM90_UP};
   const mla_tensor to = mla_tensor_dense(s.up, SM90_TYPE, 2, flat);
   const mla_tensor up = dense(s.up, rows, heads);
-  mla_status st = MLA_SM90_NAME(mla_launch_product)(c, latents, &s.w, &to,
-                                                    s.attend.counter, live);
+  mla_status st = MLA_SM90_NAME(mla_launch_product)(
+      c, mla_sm90_product_of(latents, &s.w, &to), s.attend.counter, live);
   if (st != MLA_OK) return st;
   return mla_sm90_prefill_attend<1>(c, s.attend, &s.q, &up, rope);
 }

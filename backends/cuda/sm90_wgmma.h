@@ -111,6 +111,24 @@ MLA_PTX void wgmma_m64_ss(float (&d)[16], uint64_t a, uint64_t b,
                : "l"(a), "l"(b), "r"(accumulate), "n"(Columns));
 }
 
+/* B[64,16]; B[128,16]. */
+template <int Columns>
+MLA_PTX void wgmma_m64_ss(float (&d)[32], uint64_t a, uint64_t b,
+                          int accumulate) {
+  asm volatile(WGMMA_IF("%34") WGMMA_OP("m64n64k16") WGMMA_D32
+               "}, %32, %33, p, 1, 1, %35, 0;\n}\n"
+               : WGMMA_TO32(d, 0)
+               : "l"(a), "l"(b), "r"(accumulate), "n"(Columns));
+}
+template <int Columns>
+MLA_PTX void wgmma_m64_ss(float (&d)[64], uint64_t a, uint64_t b,
+                          int accumulate) {
+  asm volatile(WGMMA_IF("%66") WGMMA_OP("m64n128k16") WGMMA_D64
+               "}, %64, %65, p, 1, 1, %67, 0;\n}\n"
+               : WGMMA_TO64(d, 0)
+               : "l"(a), "l"(b), "r"(accumulate), "n"(Columns));
+}
+
 /* d (+)= A[64,16] B[64,16]^T, both rows along k. */
 MLA_PTX void wgmma_m64n64k16_ss(float (&d)[32], uint64_t a, uint64_t b,
                                 int accumulate) {

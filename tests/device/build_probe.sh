@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds decode_probe, prefill_probe, codes_probe, ceiling_probe and
-# start_probe into a folder: tests/device/build_probe.sh OUT_DIR
+# Builds decode_probe, prefill_probe, codes_probe, ceiling_probe, layer_probe
+# and start_probe into a folder: tests/device/build_probe.sh OUT_DIR
 set -e
 out=${1:?folder}
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -20,13 +20,13 @@ compile="nvcc -O3 -std=c++17 -gencode arch=compute_90a,code=sm_90a $flags \
 for f in cuda_backend sm90_merge; do
   $compile -c "$root/backends/cuda/$f.cu" -o "$out/$f.cu.o"
 done
-for f in decode narrow listed pages prefill prefill_parts product; do
+for f in decode narrow listed pages prefill prefill_parts product thin; do
   source=$root/backends/cuda/sm90_$f.cu
   $compile -c "$source" -o "$out/sm90_$f.cu.o"
   $compile -DMLA_SM90_F16 -c "$source" -o "$out/sm90_${f}_f16.cu.o"
 done
 for probe in decode_probe prefill_probe codes_probe ceiling_probe \
-  start_probe; do
+  layer_probe start_probe; do
   $compile -o "$out/$probe" "$root/tests/device/$probe.cu" "$out"/*.cu.o \
     "$out/libcommon.a"
 done
