@@ -122,19 +122,20 @@ INLINE __m256i bytes_of(const __m256i *word) {
  * is 2^(e - m), that of numbers of exponent e with m bits of mantissa, or of
  * subnormals where e is the least: adding it rounds, and leaves a count of
  * units in the low bits, 2^m of which the exponent above the least less one
- * stands for.
+ * stands for. What is to be taken from the exponent for that is added as units
+ * with the rest: an even number, and modulo the 7 bits of a code.
  */
 INLINE __m256i code_of(__m256 size, int m, int bias) {
   const int low = (128 - bias) << 23; /* the smallest normal number */
-  /* 1.5 times a power, so that the exponent's share can be taken off first. */
-  const int magic = ((23 - m) << 23) + (1 << 22) - ((128 - bias) << m);
+  const float times =
+      1.5f * (float)(1 << (23 - m)) + (float)((bias - 128) & (127 >> m));
   __m256i power = _mm256_and_si256(_mm256_castps_si256(size),
                                    _mm256_set1_epi32(0x7F800000));
   power = _mm256_max_epi32(power, _mm256_set1_epi32(low));
-  __m256 unit =
-      _mm256_castsi256_ps(_mm256_add_epi32(power, _mm256_set1_epi32(magic)));
-  __m256i count = _mm256_castps_si256(_mm256_add_ps(size, unit));
-  return _mm256_add_epi32(count, _mm256_srli_epi32(power, 23 - m));
+  __m256 count =
+      _mm256_fmadd_ps(_mm256_castsi256_ps(power), _mm256_set1_ps(times), size);
+  return _mm256_add_epi32(_mm256_castps_si256(count),
+                          _mm256_srli_epi32(power, 23 - m));
 }
 
 /* 32 numbers, no NaN among them. What is beyond `most` has the largest code. */
@@ -161,24 +162,25 @@ MLA_QUANT_ENCODE_FLOAT(e4m3, avx2, 3, 7, 448.0f)
 MLA_QUANT_ENCODE_FLOAT(e4m3fnuz, avx2, 3, 8, 240.0f)
 MLA_QUANT_ENCODE_FLOAT(e5m2, avx2, 2, 15, 57344.0f)
 
-/* 32 quotients to the nearest integers, of numbers of -most to most. */
-INLINE __m256i integers(const __m256 *x, divisor d, __m256 most, int exact) {
-  const __m256 sign = _mm256_set1_ps(-0.0f);
+/* 32 quotients to the nearest integers, of numbers of -most to most. What is
+   far below becomes the least integer on its way, also where it ends as NaN. */
+INLINE __m256i integers(const __m256 *x, divisor d, __m256 most, int exact,
+                        int least) {
   __m256i word[4];
   for (int k = 0; k < 4; k++) {
     __m256 y = _mm256_min_ps(x[k], most);
-    y = _mm256_max_ps(y, _mm256_xor_ps(most, sign));
     y = exact   ? _mm256_mul_ps(y, d.high)
         : k % 2 ? quotient(y, d)
                 : _mm256_div_ps(y, d.by);
     word[k] = _mm256_cvtps_epi32(y);
   }
-  return bytes_of(word);
+  return _mm256_max_epi8(bytes_of(word), _mm256_set1_epi8((char)least));
 }
 
 INLINE void encode_i8(uint8_t *byte, const __m256 *x, divisor d, vector most,
                       int exact) {
-  _mm256_storeu_si256((__m256i *)(void *)byte, integers(x, d, most, exact));
+  _mm256_storeu_si256((__m256i *)(void *)byte,
+                      integers(x, d, most, exact, -127));
 }
 MLA_QUANT_ENCODE(i8, avx2, 1, 127.0f, encode_i8)
 
@@ -195,7 +197,7 @@ INLINE __m128i halves(__m256i code) {
 INLINE void encode_i4(uint8_t *byte, const __m256 *x, divisor d, vector most,
                       int exact) {
   _mm_storeu_si128((__m128i *)(void *)byte,
-                   halves(integers(x, d, most, exact)));
+                   halves(integers(x, d, most, exact, -7)));
 }
 MLA_QUANT_ENCODE(i4, avx2, 2, 7.0f, encode_i4)
 
