@@ -12,7 +12,7 @@
 #define ENOUGH                                                                 \
   0.6                  /* of the wrong values must be reproduced, and of those \
                           beside them kept */
-#define CONVINCING .98 /* with this, other parameters are not tried */
+#define CONVINCING .99 /* with this, other parameters are not tried */
 
 typedef struct candidate {
   int32_t fault, a;
@@ -128,13 +128,15 @@ static int measure(bench *b, candidate *c) {
   return c->score.bad > 0 && c->near >= ENOUGH;
 }
 
+static int is_calm_too(search *s, candidate *c) {
+  if (!s->calm) return 1;
+  return spend(s, s->calm) && measure_calm(s->calm, c) && c->near >= ENOUGH;
+}
+
 static void try_one(search *s, int32_t fault, int32_t a, double x) {
   candidate c = start_with(fault, a, x);
-  if (!spend(s, s->full) || !measure(s->full, &c)) return;
-  if (s->calm &&
-      (!spend(s, s->calm) || !measure_calm(s->calm, &c) || c.near < ENOUGH))
-    return;
-  offer(s, &c);
+  if (spend(s, s->full) && measure(s->full, &c) && is_calm_too(s, &c))
+    offer(s, &c);
 }
 
 static int convinced(const search *s) {
@@ -149,7 +151,7 @@ static void scan(search *s, int32_t fault, int32_t first, int32_t last) {
   candidate best = start_with(0, 0, 0);
   for (int32_t a = first; a <= last && spend(s, s->few); a++) {
     candidate c = start_with(fault, a, planted_fault_at(fault)->x);
-    if (a == 0 || !measure(s->few, &c)) continue;
+    if (a == 0 || !measure(s->few, &c) || !is_calm_too(s, &c)) continue;
     if (!best.fault || compare(s, &c, &best) > 0) best = c;
   }
   if (best.fault && best.bad >= ENOUGH) try_one(s, fault, best.a, best.x);
