@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "budget.h"
+#include "budget_direct.h"
 #include "check_main.h"
 #include "dtype.h"
 #include "oracle_fixture.h"
@@ -15,121 +16,6 @@
 static const int64_t seqs[] = {40, 3, 9}, queries[] = {2, 3, 0};
 static const requests ragged = {3, seqs, queries};
 #define HEADS 2
-
-/* One row's formulas by hand. Everything is indexed by key j. */
-typedef struct row {
-  int64_t n, d, dv, latent, nope;
-  double scale, cap, sink; /* sink -infinity: none */
-  const double *q, *k, *v, *kap2, *nu2;
-  double *s, *p, *r, *r1, *r2;
-  double m, lse, keep;
-} row;
-
-static int64_t bin(const row *x, int64_t j) {
-  return (int64_t)floor((x->m - x->s[j]) * 512);
-}
-
-/* ||x|| of x_j = p_j weight_j value_j, by looking at every pair of keys. */
-static double norm(const row *x, const double *weight, const double *value,
-                   int64_t step) {
-  double squares = 0, bins = 0;
-  for (int64_t j = 0; j < x->n; j++) {
-    double term = x->p[j] * (weight ? weight[j] : 1);
-    if (value) term *= value[j * step];
-    squares += term * term;
-    for (int64_t i = 0; i < x->n; i++) {
-      if (bin(x, i) != bin(x, j)) continue;
-      double other = x->p[i] * (weight ? weight[i] : 1);
-      if (value) other *= value[i * step];
-      bins += term * other;
-    }
-  }
-  return sqrt(squares + fmax(bins, 0));
-}
-
-static void score(row *x, int64_t j) {
-  double dot = 0, squares = 0, up = 0, kap = 0;
-  for (int64_t e = 0; e < x->d; e++) {
-    double t = x->q[e] * x->k[j * x->d + e];
-    dot += t;
-    squares += t * t;
-    if (e >= x->nope) continue;
-    up += t * t;
-    kap += x->q[e] * x->q[e] * x->kap2[j * x->d + e];
-  }
-  double raw = x->scale * dot, slope = x->scale;
-  x->s[j] = x->cap > 0 ? x->cap * tanh(raw / x->cap) : raw;
-  if (x->cap > 0) slope /= pow(cosh(raw / x->cap), 2);
-  x->r[j] = slope * sqrt(squares) + fabs(x->s[j]);
-  x->r1[j] = slope * sqrt(up);
-  x->r2[j] = slope * sqrt((double)x->latent) * sqrt(kap);
-}
-
-static void softmax(row *x) {
-  double sum = 0;
-  x->m = -INFINITY;
-  for (int64_t j = 0; j < x->n; j++) x->m = fmax(x->m, x->s[j]);
-  for (int64_t j = 0; j < x->n; j++) sum += exp(x->s[j] - x->m);
-  x->lse = x->m + log(sum);
-  x->keep = 1 / (1 + exp(x->sink - x->lse));
-  for (int64_t j = 0; j < x->n; j++) x->p[j] = exp(x->s[j] - x->lse);
-}
-
-typedef struct declared {
-  double acc, p, mid, out, eta;
-  int p_is_f16, prefill;
-} declared;
-
-static double out_budget(const row *x, int64_t e, const declared *u) {
-  const double *v = x->v + e;
-  int64_t step = x->dv;
-  double out = 0, size = 0, ps = 0, psv = 0, light = 0;
-  for (int64_t j = 0; j < x->n; j++) {
-    out += x->keep * x->p[j] * v[j * step];
-    size += x->keep * x->p[j] * fabs(v[j * step]);
-    ps += x->keep * x->p[j] * x->s[j];
-    psv += x->keep * x->p[j] * x->s[j] * v[j * step];
-    if (exp(x->s[j] - x->m) < 0x1p-14) light += fabs(v[j * step]);
-  }
-  double a = x->keep * norm(x, NULL, v, step), o = fabs(out);
-  double b = x->keep * norm(x, x->r, v, step);
-  double c = x->keep * norm(x, x->r, NULL, 0), d = (double)x->d;
-  double sum = 6 * u->acc * sqrt(d) * (b + o * c) +
-               d / 8 * u->acc * fabs(psv - out * ps) + 3 * u->p * a +
-               2 * u->acc * sqrt((double)x->n) * (size + o) +
-               (u->p + u->out + 4 * u->acc) * o + u->eta;
-  if (x->keep < 1)
-    sum += 6 * u->acc *
-           (o * (1 - x->keep) * (1 + fabs(x->sink) + fabs(x->sink - x->lse)) +
-            a * fmax(0, x->sink - x->m));
-  sum += u->p * (u->p_is_f16 ? 0x1p-14 : 0x1p-126) * x->keep *
-         exp(x->m - x->lse) * light;
-  if (!u->prefill) return sum;
-  double *nu = malloc((size_t)x->n * sizeof *nu);
-  for (int64_t j = 0; j < x->n; j++) nu[j] = sqrt(x->nu2[j * step + e]);
-  sum += 3 * u->mid *
-         (x->keep * norm(x, x->r1, v, step) +
-          o * x->keep * norm(x, x->r1, NULL, 0) + a);
-  sum += 6 * u->acc *
-         (x->keep * norm(x, x->r2, v, step) +
-          o * x->keep * norm(x, x->r2, NULL, 0) +
-          sqrt((double)x->latent) * x->keep * norm(x, NULL, nu, 1));
-  free(nu);
-  return sum;
-}
-
-static double lse_budget(const row *x, const declared *u, int rounded) {
-  double ps = 0;
-  for (int64_t j = 0; j < x->n; j++) ps += x->p[j] * x->s[j];
-  double sum = 6 * u->acc * sqrt((double)x->d) * norm(x, x->r, NULL, 0) +
-               (double)x->d / 8 * u->acc * fabs(ps) +
-               2 * u->acc * sqrt((double)x->n) +
-               4 * u->acc * (1 + fabs(x->lse) + fabs(x->m));
-  if (u->prefill)
-    sum += 3 * u->mid * norm(x, x->r1, NULL, 0) +
-           6 * u->acc * norm(x, x->r2, NULL, 0);
-  return rounded ? sum + u->p : sum;
-}
 
 static const struct variant {
   mla_op op;
@@ -208,17 +94,17 @@ static void near(double got, double want) {
                 want);
 }
 
-static void check_row(const fixture *f, row *x, int64_t id, const declared *u,
-                      const budgets *got) {
+static void check_row(const fixture *f, direct_row *x, int64_t id,
+                      const direct_declared *u, const budgets *got) {
   double *q = malloc((size_t)x->d * sizeof *q);
   for (int64_t e = 0; e < x->d; e++)
     q[e] = fixture_get(f, MLA_T_Q, id * x->d + e);
   x->q = q;
-  for (int64_t j = 0; j < x->n; j++) score(x, j);
-  softmax(x);
+  for (int64_t j = 0; j < x->n; j++) direct_score(x, j);
+  direct_softmax(x);
   for (int64_t e = 0; e < x->dv; e++)
-    near(got->out[id * x->dv + e], out_budget(x, e, u));
-  double lse = lse_budget(x, u, 1);
+    near(got->out[id * x->dv + e], direct_out_budget(x, e, u));
+  double lse = direct_lse_budget(x, u, 1);
   if (f->problem.flags & MLA_LSE_BASE2)
     lse = lse / log(2) + 0x1p-53 * fabs(x->lse / log(2));
   near(got->lse[id], lse);
@@ -226,9 +112,10 @@ static void check_row(const fixture *f, row *x, int64_t id, const declared *u,
 }
 
 static void check_head(const fixture *f, const fixture *sq, int64_t b,
-                       int64_t head, const declared *u, const budgets *got) {
+                       int64_t head, const direct_declared *u,
+                       const budgets *got) {
   double *k, *v, *kap2, *nu2;
-  row x = {0};
+  direct_row x = {0};
   int64_t seq = seqs[b], first = b ? queries[0] : 0;
   if (b == 2) first += queries[1];
   direct_keys(f, b, head, &k, &x.d, &v, &x.dv);
@@ -263,7 +150,7 @@ static void check_head(const fixture *f, const fixture *sq, int64_t b,
 START_TEST(attention_budgets_are_the_formula) {
   const struct variant *v = &variants[_i];
   mla_numerics numerics = {0};
-  declared u = {0x1p-24, v->u_p, 0x1p-8, 0x1p-8, 0x1p-134, 0, 0};
+  direct_declared u = {0x1p-24, v->u_p, 0x1p-8, 0x1p-8, 0x1p-134, 0, 0};
   fixture f, sq;
   numerics.u_acc = u.acc;
   numerics.u_p = u.p;
@@ -323,7 +210,7 @@ START_TEST(merge_budgets_are_the_formula) {
   enum { S = 6, W = 4 };
   static const double lses[S] = {1.5, -2, INFINITY, 1.5 - 0x1p-11, 0.25, 1.75};
   mla_numerics numerics = {0};
-  declared u = {0x1p-24, 0x1p-24, 0, 0x1p-24, 0x1p-150, 0, 0};
+  direct_declared u = {0x1p-24, 0x1p-24, 0, 0x1p-24, 0x1p-150, 0, 0};
   int base2 = _i & 1, sink = _i >> 1;
   fixture f;
   fixture_init(&f, MLA_OP_MERGE);
@@ -338,7 +225,7 @@ START_TEST(merge_budgets_are_the_formula) {
   fixture_tensor(&f, MLA_T_LSE, MLA_F64, 0, 1, 1, 0, 0);
   fixture_bell(&f, MLA_T_PARTS, 1);
   double s[S], p[S], r[S], v[S * W], ln = base2 ? log(2) : 1;
-  row x = {0};
+  direct_row x = {0};
   x.s = s;
   x.p = p;
   x.r = r;
@@ -358,10 +245,10 @@ START_TEST(merge_budgets_are_the_formula) {
     r[x.n] = 1 + (fabs(lses[i]) + 1.75 - lses[i]) * ln;
     s[x.n++] = lses[i] * ln;
   }
-  softmax(&x);
+  direct_softmax(&x);
   budgets got = budgets_of(&f, &numerics);
-  for (int e = 0; e < W; e++) near(got.out[e], out_budget(&x, e, &u));
-  double lse = lse_budget(&x, &u, 0);
+  for (int e = 0; e < W; e++) near(got.out[e], direct_out_budget(&x, e, &u));
+  double lse = direct_lse_budget(&x, &u, 0);
   near(got.lse[0], base2 ? lse / ln + 0x1p-53 * fabs(x.lse / ln) : lse);
   budgets_free(&got);
   fixture_free(&f);
