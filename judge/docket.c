@@ -109,6 +109,14 @@ mla_status mla_docket_add_case(mla_docket *d, const char *id, uint64_t seed,
   return status;
 }
 
+void mla_docket_know(mla_docket *d, const mla_suite *suite) {
+  for (int32_t i = 0; i < d->count; i++)
+    for (int64_t k = 0; k < suite->count; k++)
+      if (!d->item[i].hunts[0] && !strcmp(d->item[i].id, suite->entry[k].id))
+        memcpy(d->item[i].hunts, suite->entry[k].hunts,
+               sizeof d->item[i].hunts);
+}
+
 /* ------------------------------------------------------------------ files */
 
 static mla_status add_truth(mla_docket *d, const char *path, mla_error *err) {

@@ -47,6 +47,8 @@ mla_status mla_docket_add_suite(mla_docket *docket, const mla_suite *suite,
                                 mla_error *err);
 mla_status mla_docket_add_case(mla_docket *docket, const char *id,
                                uint64_t seed, mla_error *err);
+/* Items that the suite has, too, hunt what it says. */
+void mla_docket_know(mla_docket *docket, const mla_suite *suite);
 /* A file, or a folder with all its files of known forms (and below). */
 mla_status mla_docket_add_path(mla_docket *docket, const char *path,
                                mla_error *err);

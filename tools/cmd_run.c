@@ -115,11 +115,22 @@ static mla_status add_profile(mla_docket *d, const char *name, uint64_t seed,
   return status;
 }
 
+/* A case by its name is the one of the profiles: seen again, it is explained
+   as it was there. */
+static mla_status know_cases(mla_docket *d, mla_error *err) {
+  mla_suite all;
+  mla_status status = mla_suite_load("full", &all, err);
+  if (status == MLA_OK) mla_docket_know(d, &all);
+  mla_suite_free(&all);
+  return status;
+}
+
 static mla_status fill_docket(mla_docket *d, run_options *o, mla_error *err) {
   mla_status status = MLA_OK;
   uint64_t seed = o->seed == NO_SEED ? MLA_SUITE_SEED : o->seed;
   for (int32_t i = 0; i < o->cases.count && status == MLA_OK; i++)
     status = mla_docket_add_case(d, o->cases.value[i], seed, err);
+  if (status == MLA_OK && o->cases.count) status = know_cases(d, err);
   for (int32_t i = 0; i < o->vectors.count && status == MLA_OK; i++)
     status = mla_docket_add_path(d, o->vectors.value[i], err);
   if (!o->profile && !o->cases.count && !o->vectors.count) o->profile = "smoke";

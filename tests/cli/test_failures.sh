@@ -29,6 +29,12 @@ planted 1 'fault=yarn-factor;x=1.31' --case "$one" --no-shrink
 lacks out '  smallest'
 has out "--case '$one' --seed 42 -v"
 
+# ---- a case by its name is the profile's: its hazards break the tie
+planted 1 fault=headdim-tail --no-shrink \
+  --case 'decode:f32:b2,h5,q1,page16,len=40+17,l64,r8'
+has out 'hunts HEADDIM'
+has out 'looks like  HEADDIM'
+
 # ---- what an earlier case left is known by judging alone
 planted 1 fault=plan-first --case "$one" "$one,scale=3.7"
 has out '  why    in a process of its own it passes: it fails after other cases'
