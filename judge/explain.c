@@ -9,10 +9,10 @@
 #include "dmath.h"
 #include "explain_bench.h"
 
-#define ENOUGH                                                                 \
-  0.6                  /* of the wrong values must be reproduced, and of those \
-                          beside them kept */
-#define CONVINCING .99 /* with this, other parameters are not tried */
+#define ENOUGH                                                \
+  0.6 /* of the wrong values must be reproduced, and of those \
+         beside them kept */
+#define CONVINCING .999 /* with this, other parameters are not tried */
 
 typedef struct candidate {
   int32_t fault, a;
@@ -68,8 +68,13 @@ static int hunted(const search *s, int32_t fault) {
   return at && (at[n] == '\0' || at[n] == ',');
 }
 
-/* Wrong values count first, then right ones; a simpler mistake wins, then one
-   that the case hunts. */
+/* Not one value of the failing rows is left over. */
+static int is_exact(const candidate *c) {
+  return c->score.bad == c->score.bad_of && c->score.near == c->score.near_of;
+}
+
+/* Wrong values count first, then right ones; then what leaves none over, a
+   simpler mistake, and one that the case hunts. */
 static int compare(const search *s, const candidate *c, const candidate *d) {
   if (steps(c->bad) != steps(d->bad))
     return steps(c->bad) > steps(d->bad) ? 1 : -1;
@@ -77,6 +82,7 @@ static int compare(const search *s, const candidate *c, const candidate *d) {
     return steps(c->near) > steps(d->near) ? 1 : -1;
   if (steps(c->good) != steps(d->good))
     return steps(c->good) > steps(d->good) ? 1 : -1;
+  if (is_exact(c) != is_exact(d)) return is_exact(c) - is_exact(d);
   int simpler = d->fitted - c->fitted;
   int c_hunted = hunted(s, c->fault), d_hunted = hunted(s, d->fault);
   if (c_hunted == d_hunted || !is_weak(c))

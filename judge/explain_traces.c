@@ -118,6 +118,7 @@ int mla_explain_traces(const mla_vector *v, const mla_evidence *e,
 typedef struct places {
   int64_t bad_rows, bad_empty;   /* rows with a wrong value; without keys */
   int64_t bad_heads, half_heads; /* heads that are wrong in all, in some rows */
+  int64_t rows;                  /* the fewest of a head */
   int out_bad, lse_bad, lse_unwritten;
 } places;
 
@@ -152,6 +153,7 @@ static void look_at_rows(const mla_vector *v, const mla_evidence *e,
     p->bad_rows += wrong;
     p->bad_empty += wrong && empty;
   }
+  p->rows = out.rows;
   for (int64_t h = 0; h < heads; h++) {
     int64_t rows = 0, wrong = 0;
     for (int64_t r = 0; r < out.rows; r++) {
@@ -160,6 +162,7 @@ static void look_at_rows(const mla_vector *v, const mla_evidence *e,
       rows++;
       wrong += row_is_wrong(v, e, out, r);
     }
+    if (rows < p->rows) p->rows = rows;
     p->bad_heads += rows > 0 && wrong == rows;
     p->half_heads += wrong > 0 && wrong < rows;
   }
@@ -220,7 +223,8 @@ int mla_explain_places(const mla_vector *v, const mla_evidence *e,
   if (verdict->follows == MLA_FOLLOWS_UNUSED)
     return mla_look_set(look, "OOB-READ",
                         "the bits follow bytes that must not be read");
-  if (p.bad_heads && !p.half_heads && p.bad_heads < v->problem.num_heads)
+  if (p.bad_heads && !p.half_heads && p.bad_heads < v->problem.num_heads &&
+      p.rows > 1)
     return mla_look_set(look, "HEADS", "whole heads are wrong, others right");
   return 0;
 }
