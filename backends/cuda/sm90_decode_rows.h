@@ -35,16 +35,17 @@
 template <class Feed>
 MLA_DEV void sm90_scores(const sm90_state &s, int buffer, float (&acc)[32]) {
   const uint32_t parity = sm90_phase(s, buffer);
+  const uint64_t q = wgmma_rows(s.smem + SM90_Q);
+  const uint64_t k = wgmma_rows(sm90_box(s, buffer, 0));
   wgmma_fence();
 #pragma unroll
   for (int box = 0; box < 9; box++) {
     if (box == 0 || (Feed::parts && box % 4 == 0))
       Feed::wait(s, buffer, box / 4, parity);
-    const uint64_t q = wgmma_rows(s.smem + SM90_Q + box * SM90_BOX);
-    const uint64_t k = wgmma_rows(sm90_box(s, buffer, box));
 #pragma unroll
     for (int i = 0; i < 4; i++)
-      wgmma_m64n64k16_ss(acc, q + 2 * i, k + 2 * i, box + i > 0);
+      wgmma_m64n64k16_ss(acc, wgmma_at(q, box * SM90_BOX + 32 * i),
+                         wgmma_at(k, box * SM90_BOX + 32 * i), box + i > 0);
   }
   wgmma_commit();
 }

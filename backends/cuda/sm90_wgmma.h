@@ -49,6 +49,16 @@ MLA_PTX uint64_t wgmma_columns(uint32_t address, uint32_t next) {
          (uint64_t)(1024 >> 4) << 32 | (uint64_t)1 << 62;
 }
 
+/* As many bytes on; the address is a descriptor's low half, and goes no further
+   than that. */
+MLA_PTX uint64_t wgmma_at(uint64_t descriptor, int bytes) {
+  uint32_t lo, hi;
+  asm("mov.b64 {%0, %1}, %2;" : "=r"(lo), "=r"(hi) : "l"(descriptor));
+  lo += (uint32_t)bytes >> 4;
+  asm("mov.b64 %0, {%1, %2};" : "=l"(descriptor) : "r"(lo), "r"(hi));
+  return descriptor;
+}
+
 /*
  * The accumulators of one instruction: its operands by number, and bound to
  * d[i], d[i + 1] ...
