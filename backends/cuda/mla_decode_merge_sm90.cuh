@@ -6,11 +6,7 @@
 
 #include "sm90_decode_out.h"
 
-enum {
-  SM90_MERGE_THREADS = 256,
-  SM90_MERGE_WARPS = 8,
-  SM90_MERGE_SLICES = 2 /* of an item, where items are many */
-};
+enum { SM90_MERGE_THREADS = 256, SM90_MERGE_WARPS = 8 };
 static_assert((int)MLA_SM90_MOST_PARTS <= (int)SM90_MERGE_THREADS,
               "a thread an entry");
 
@@ -23,13 +19,13 @@ typedef struct mla_sm90_merge_grid {
 
 /* Sums of an item's warps, this one's first, added in order: the bits do not
    depend on who came first. */
-template <int Slices>
+template <int AtOnce, int Slices>
 MLA_DEV void sm90_sum_warps(
     sm90_sum<Slices> &sum,
     const sm90_sum<Slices> (&shared)[SM90_MERGE_WARPS][32], int warps) {
   /* With registers for it no load waits for another: those of warps that there
      are not are the first's. */
-  const int loads = Slices == 1 ? (int)SM90_MERGE_WARPS : warps;
+  const int loads = AtOnce ? (int)SM90_MERGE_WARPS : warps;
   const sm90_sum<Slices>(*const from)[32] = shared + MLA_WAVE_ID;
   sm90_sum_begin(sum);
 #pragma unroll
@@ -50,7 +46,8 @@ MLA_DEV void sm90_sum_warps(
       by[r] = sm90_exp2(one.top[r] - sm90_base(sum.top[r]));
       sum.weight[r] += by[r] * one.weight[r];
     }
-    sm90_weigh(sum.value, one.value, by);
+#pragma unroll
+    for (int k = 0; k < Slices; k++) sm90_weigh(sum.value[k], one.value[k], by);
   }
 }
 
@@ -63,21 +60,21 @@ MLA_DEV mla_plan_split sm90_split_of(const mla_sm90_args &a, int entry) {
 /* What there is of an item, joined and put by one of its warps; or a piece of
    nothing, which only brings the code. */
 template <class Tile>
-MLA_DEV void sm90_merge_item(const mla_sm90_args &a,
-                             const mla_sm90_merge_grid &g,
-                             sm90_sum<1> (&shared)[SM90_MERGE_WARPS][32],
-                             const sm90_slice &x, int practice) {
+MLA_DEV void sm90_merge_item(
+    const mla_sm90_args &a, const mla_sm90_merge_grid &g,
+    sm90_sum<Tile::Each> (&shared)[SM90_MERGE_WARPS][32], const sm90_slice &x,
+    int practice) {
   mla_plan_split split = sm90_split_of(a, (int)blockIdx.y);
   const int mine = MLA_WAVE_ID % g.share;
   if (practice) split = {0, MLA_SM90_ROWS, 0, 0};
-  sm90_sum<1> sum;
+  sm90_sum<Tile::Each> sum;
   sm90_sum_pieces<Tile>(a, split, x, split.part + mine, g.share, sum);
   if (practice) split.rows = 0;
   if (g.share > 1) {
     shared[MLA_WAVE_ID][MLA_LANE] = sum;
     __syncthreads();
     if (mine) return;
-    sm90_sum_warps(sum, shared, g.share);
+    sm90_sum_warps<1>(sum, shared, g.share);
   }
   sm90_put_merged<Tile>(a, split, x, sum);
 }
@@ -88,11 +85,11 @@ template <class Tile>
 static __global__ void __maxnreg__(Tile::Registers)
     mla_decode_merge_few_sm90(const mla_sm90_args a,
                               const mla_sm90_merge_grid g) {
-  __shared__ sm90_sum<1> shared[SM90_MERGE_WARPS][32];
+  __shared__ sm90_sum<Tile::Each> shared[SM90_MERGE_WARPS][32];
   pdl_launch();
   const int item = ((int)blockIdx.x * SM90_MERGE_WARPS + MLA_WAVE_ID) / g.share;
-  const sm90_slice x = sm90_slice_of<Tile>(a, (int)blockIdx.z, g.tiles,
-                                           item / g.warps, item % g.warps);
+  const sm90_slice x = sm90_slice_of<Tile>(
+      a, (int)blockIdx.z, g.tiles, item / g.warps * Tile::Each, item % g.warps);
 #pragma unroll 1
   for (int practice = Tile::Practises; practice >= 0; practice--) {
     if (!practice) pdl_wait();
@@ -144,30 +141,29 @@ typedef struct sm90_item {
   sm90_slice of;
 } sm90_item;
 
-template <class Tile>
+template <class Tile, int Slices>
 MLA_DEV sm90_item sm90_item_of(const mla_sm90_args &a,
                                const mla_sm90_merge_grid &g, int each, int i) {
   const int a_tile = each / g.tiles, at = i % a_tile;
-  return {i / each,
-          sm90_slice_of<Tile>(a, i % each / a_tile, g.tiles,
-                              at / g.warps * SM90_MERGE_SLICES, at % g.warps)};
+  return {i / each, sm90_slice_of<Tile>(a, i % each / a_tile, g.tiles,
+                                        at / g.warps * Slices, at % g.warps)};
 }
 
 /*
  * Many: blocks, as many as there is room for at once, take items of what is
  * split in turn, so that the rest costs nothing. Of an entry there are at
- * least 16 items, so that a block's warps share theirs with no other block.
+ * least 8 items, so that a block's warps share theirs with no other block.
  */
-template <class Tile>
+template <class Tile, int Slices>
 static __global__ void __maxnreg__(Tile::Registers)
     mla_decode_merge_many_sm90(const mla_sm90_args a,
                                const mla_sm90_merge_grid g) {
   __shared__ sm90_splits splits;
-  __shared__ sm90_sum<SM90_MERGE_SLICES> shared[SM90_MERGE_WARPS][32];
+  __shared__ sm90_sum<Slices> shared[SM90_MERGE_WARPS][32];
   pdl_launch();
-  const int each = g.slices / SM90_MERGE_SLICES * g.warps * g.tiles;
+  const int each = g.slices / Slices * g.warps * g.tiles;
   const int first = (int)blockIdx.x * SM90_MERGE_WARPS + MLA_WAVE_ID;
-  sm90_item x = sm90_item_of<Tile>(a, g, each, first);
+  sm90_item x = sm90_item_of<Tile, Slices>(a, g, each, first);
 #pragma unroll 1
   for (int practice = Tile::Practises; practice >= 0; practice--) {
     if (!practice) pdl_wait();
@@ -175,23 +171,24 @@ static __global__ void __maxnreg__(Tile::Registers)
     const int all = practice ? first + 1 : found;
     const int shift = practice ? 0 : sm90_merge_shift(all);
     const int share = 1 << shift, mine = MLA_WAVE_ID & (share - 1);
-    if (shift) x = sm90_item_of<Tile>(a, g, each, first >> shift);
+    if (shift) x = sm90_item_of<Tile, Slices>(a, g, each, first >> shift);
 #pragma unroll 1
     for (int n = first; n < all << shift;) {
       mla_plan_split split = splits.of[practice ? 0 : x.entry];
       if (practice) split = {0, MLA_SM90_ROWS, 0, 0};
-      sm90_sum<SM90_MERGE_SLICES> sum;
+      sm90_sum<Slices> sum;
       sm90_sum_pieces<Tile>(a, split, x.of, split.part + mine, share, sum);
       if (practice) split.rows = 0;
       if (share > 1) { /* there is one turn only */
         shared[MLA_WAVE_ID][MLA_LANE] = sum;
         __syncthreads();
         if (mine) return;
-        sm90_sum_warps(sum, shared, share);
+        sm90_sum_warps<0>(sum, shared, share);
       }
       sm90_put_merged<Tile>(a, split, x.of, sum);
       n += (int)gridDim.x * SM90_MERGE_WARPS;
-      if (n < all << shift) x = sm90_item_of<Tile>(a, g, each, n >> shift);
+      if (n < all << shift)
+        x = sm90_item_of<Tile, Slices>(a, g, each, n >> shift);
     }
     if (practice) __syncthreads();
   }

@@ -29,7 +29,7 @@ static mla_status mla_sm90_launch_brought(const mla_gpu_call *c,
   st = mla_gpu_check(c->err, cudaLaunchKernelEx(&config, kernel, q_map, x),
                      "decode_brought_sm90");
   if (st != MLA_OK || mla_lists_whole(x.rows.plan)) return st;
-  return mla_sm90_merge(c, x.rows, g, rows);
+  return mla_sm90_merge(c, x.rows, g, rows, SM90_TYPE);
 }
 
 /* A page's size as a shift; -1: it is no power of two. */

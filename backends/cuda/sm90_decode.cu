@@ -34,8 +34,8 @@ static mla_status launch(const mla_gpu_call *c, const CUtensorMap &q_map,
   const int64_t rows = mla_sm90_rows(c->p, &c->plan->limits);
   const mla_sm90_grid g = mla_sm90_grid_of(c->plan->handle, rows);
   const mla_sm90_args a = mla_sm90_paged_args(c, g);
-  const auto kernel = mla_sm90_is_cut(c, g) ? MLA_SM90_NAME(mla_decode)<1>
-                                            : MLA_SM90_NAME(mla_decode)<0>;
+  const auto kernel = mla_sm90_is_cut(c) ? MLA_SM90_NAME(mla_decode)<1>
+                                         : MLA_SM90_NAME(mla_decode)<0>;
   cudaLaunchAttribute early;
   const cudaLaunchConfig_t config =
       mla_sm90_early(c, dim3((unsigned)g.m_blocks, (unsigned)g.parts),
@@ -46,7 +46,7 @@ static mla_status launch(const mla_gpu_call *c, const CUtensorMap &q_map,
     st = mla_gpu_check(
         c->err, cudaLaunchKernelEx(&config, kernel, q_map, k_map, rope_map, a),
         "decode_" MLA_SM90_TEXT "_sm90");
-  return st == MLA_OK ? mla_sm90_merge(c, a, g, (int)rows) : st;
+  return st == MLA_OK ? mla_sm90_merge(c, a, g, (int)rows, SM90_TYPE) : st;
 }
 
 static void describe(const mla_problem *p, mla_answer *answer) {

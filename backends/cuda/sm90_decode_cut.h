@@ -7,7 +7,7 @@
  * more than the blocks alone would need. Where the longest part is no longer
  * for it, requests begin where parts do: with parts for all, each request
  * takes whole ones; else each part takes as many requests, of the longest's
- * length.
+ * length. Requests that are about as long need no looking for.
  *
  * It takes 150 instructions to look for that, and instructions that come for
  * the first time cost more than what they do. So another warp goes through the
@@ -71,31 +71,30 @@ MLA_DEV mla_plan_request mla_cut_request(const mla_decode_plan &p, int b) {
   return r;
 }
 
-/* Requests' blocks, in shared memory, and a lane's run of requests. */
+/* Requests' blocks, in shared memory, and a lane's run of requests; all blocks,
+   and the most of a request. */
 typedef struct mla_cut_run {
   const int *blocks;
   int begin, end;
+  int total, longest;
 } mla_cut_run;
 
 MLA_DEV mla_cut_run mla_cut_begin(const mla_decode_plan &p, int *blocks) {
   const int run = (p.requests + 31) / 32, begin = MLA_LANE * run;
+  int sum = 0, longest = 0;
 #pragma unroll 4
-  for (int b = MLA_LANE; b < p.requests; b += 32)
-    blocks[b] = mla_cut_blocks(p, b);
+  for (int b = MLA_LANE; b < p.requests; b += 32) {
+    const int n = mla_cut_blocks(p, b);
+    blocks[b] = n;
+    sum += n;
+    if (n > longest) longest = n;
+  }
   __syncwarp();
-  return {blocks, begin, begin + run < p.requests ? begin + run : p.requests};
+  return {blocks, begin, begin + run < p.requests ? begin + run : p.requests,
+          __reduce_add_sync(0xffffffffu, sum),
+          __reduce_max_sync(0xffffffffu, longest)};
 }
 
-/* Blocks of a run, and the most of a request. */
-MLA_DEV int mla_cut_run_blocks(const mla_cut_run &r, int *longest) {
-  int sum = *longest = 0;
-#pragma unroll 1
-  for (int b = r.begin; b < r.end; b++) {
-    sum += r.blocks[b];
-    if (r.blocks[b] > *longest) *longest = r.blocks[b];
-  }
-  return sum;
-}
 MLA_DEV int mla_cut_run_stretch(const mla_cut_run &r,
                                 const mla_cut_unit &unit) {
   int sum = 0;
@@ -108,15 +107,9 @@ MLA_DEV int mla_cut_run_stretch(const mla_cut_run &r,
 /* The shortest parts that requests fit into whole; equal ones if they are no
    longer. */
 MLA_DEV mla_cut mla_cut_of(const mla_decode_plan &p, const mla_cut_run &r) {
-  int longest;
-  const int mine = mla_cut_run_blocks(r, &longest);
-  const int blocks = __reduce_add_sync(0xffffffffu, mine);
-  int each = 1, unit = mla_plan_share(p, blocks);
-  if (p.requests > p.parts) {
-    each = (p.requests + p.parts - 1) / p.parts;
-    unit = __reduce_max_sync(0xffffffffu, longest);
-  }
-  mla_cut cut = {blocks + MLA_SM90_COST * p.requests, 0, {0, 0}};
+  const int each = p.requests_each;
+  int unit = each > 1 ? r.longest : mla_plan_share(p, r.total);
+  mla_cut cut = {r.total + MLA_SM90_COST * p.requests, 0, {0, 0}};
   cut.share = mla_plan_share(p, cut.total);
   if (unit < 1) unit = 1;
 #pragma unroll 1
@@ -129,12 +122,51 @@ MLA_DEV mla_cut mla_cut_of(const mla_decode_plan &p, const mla_cut_run &r) {
   return cut;
 }
 
+/* A part's first request, were all as long. */
+MLA_DEV int mla_cut_alike(const mla_decode_plan &p, int part) {
+  const int request = part / p.parts_each * p.requests_each;
+  return request < p.requests ? request : p.requests;
+}
+
+/* Its place then, each part of `unit` blocks a request. */
+MLA_DEV mla_cut_place mla_cut_place_alike(const mla_decode_plan &p, int unit,
+                                          int request,
+                                          const mla_plan_request &of) {
+  const int stretch = unit * p.parts_each;
+  mla_cut_place at = {};
+  at.share = unit * p.requests_each;
+  at.unit = mla_cut_unit_of(stretch);
+  at.total = p.requests * stretch;
+  at.request = request;
+  at.begin = request * stretch;
+  at.of = of;
+  return at;
+}
+
+/* That unit; 0 where the longest part would be a block and a sixteenth longer
+   than the mean. */
+MLA_DEV int mla_cut_unit_alike(const mla_decode_plan &p, const mla_cut_run &r) {
+  const int unit = (r.longest + p.parts_each - 1) / p.parts_each;
+  const float longest = (float)unit * (float)(p.requests_each * p.parts);
+  if (16.0f * longest > 17.0f * (float)r.total + 16.0f * (float)p.parts)
+    return 0;
+  return unit < 1 ? 1 : unit;
+}
+
 /* As mla_plan_of_part, of these parts; blocks: room for requests. */
 MLA_DEV mla_cut_place mla_cut_of_part(const mla_decode_plan &p, int part,
                                       int *blocks) {
+  const int alike = mla_cut_alike(p, part);
+  if (p.whole)
+    return mla_cut_place_alike(p, p.whole, alike, mla_cut_request(p, alike));
   /* With up to 32 requests one of these is it. */
   const mla_plan_request near = mla_cut_request(p, MLA_LANE);
+  mla_plan_request likely = {0, 0, 0, 0};
+  if (p.requests > 32) likely = mla_cut_request(p, alike);
   const mla_cut_run r = mla_cut_begin(p, blocks);
+  if (p.requests <= 32) likely = mla_plan_from_lane(near, alike);
+  const int unit = mla_cut_unit_alike(p, r);
+  if (unit) return mla_cut_place_alike(p, unit, alike, likely);
   const mla_cut cut = mla_cut_of(p, r);
   const int mine = mla_cut_run_stretch(r, cut.unit);
   int before, b = r.begin;

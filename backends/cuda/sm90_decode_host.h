@@ -132,6 +132,19 @@ static inline mla_sm90_args mla_sm90_args_of(const mla_gpu_call *c,
   return a;
 }
 
+/* Where a request has a part of its own and few blocks, or few and the card is
+   full of them: none is split, and there is nothing to merge. Its blocks at
+   most; 0: not so. */
+static inline int mla_sm90_whole(const mla_gpu_call *c,
+                                 const mla_sm90_grid &g) {
+  const int64_t requests = mla_arg(c->args, MLA_T_SEQ_LENS)->shape[0];
+  const int64_t keys = c->plan->limits.max_seq_len;
+  const int64_t blocks = (keys + MLA_SM90_BLOCK - 1) / MLA_SM90_BLOCK;
+  const int few =
+      4 * requests < 3 * g.parts ? MLA_SM90_FEW_BLOCKS : MLA_SM90_FULL_BLOCKS;
+  return requests > 1 && requests <= g.parts && blocks <= few ? (int)blocks : 0;
+}
+
 /* With the plan, where keys are requests' pages. */
 static inline mla_sm90_args mla_sm90_paged_args(const mla_gpu_call *c,
                                                 const mla_sm90_grid &g) {
@@ -144,21 +157,19 @@ static inline mla_sm90_args mla_sm90_paged_args(const mla_gpu_call *c,
   a.plan.start = (const int32_t *)start->data;
   a.plan.start_step = start->stride[0];
   a.plan.requests = (int)lens->shape[0];
+  a.plan.parts_each = g.parts > a.plan.requests ? g.parts / a.plan.requests : 1;
+  a.plan.whole = mla_sm90_whole(c, g);
+  a.plan.requests_each = (a.plan.requests + g.parts - 1) / g.parts;
   a.table = (const int32_t *)table->data;
   a.table_row = table->stride[0];
   a.page = c->p->block_size;
   return a;
 }
 
-/* One request is nothing to cut, and where no part has more than a block or
-   two there is nothing to win: equal parts are found sooner. */
-static inline int mla_sm90_is_cut(const mla_gpu_call *c,
-                                  const mla_sm90_grid &g) {
+/* One request is nothing to cut. */
+static inline int mla_sm90_is_cut(const mla_gpu_call *c) {
   const int64_t requests = mla_arg(c->args, MLA_T_SEQ_LENS)->shape[0];
-  const int64_t keys = c->plan->limits.max_seq_len;
-  const int64_t blocks = (keys + MLA_SM90_BLOCK - 1) / MLA_SM90_BLOCK;
-  return requests > 1 && requests <= MLA_CUT_REQUESTS &&
-         requests * blocks > g.parts;
+  return requests > 1 && requests <= MLA_CUT_REQUESTS;
 }
 
 /* Warps of a tile that have rows, of requests with `rows` at most. */
@@ -166,9 +177,9 @@ static inline int mla_sm90_warps(int rows) {
   return rows < MLA_SM90_ROWS ? (rows + 15) / 16 : 4;
 }
 
-/* Pieces joined, behind the decode kernel; rows of a request at most. */
+/* Pieces joined, behind a decode kernel of a type; a request's rows at most. */
 mla_status mla_sm90_merge(const mla_gpu_call *c, const mla_sm90_args &a,
-                          const mla_sm90_grid &g, int rows);
+                          const mla_sm90_grid &g, int rows, int dtype);
 /* Of a kernel with few rows a CTA. */
 mla_status mla_sm90_merge_narrow(const mla_gpu_call *c, const mla_sm90_args &a,
                                  const mla_sm90_grid &g, int rows);

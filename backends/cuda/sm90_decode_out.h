@@ -1,20 +1,13 @@
 /*
  * sm90_decode_out.h - what a CTA of sm90_decode_rows.h writes: rows of the
  * output, or a piece of a request as the registers have it, and how pieces
- * are joined.
- *
- * A piece's tile is float4 [2][32][128]: side, eight columns, thread. Each
- * float4 is two columns of two rows, as accumulators are (sm90_wgmma.h).
+ * are joined (sm90_decode_tile.h).
  */
 #ifndef MLA_SM90_DECODE_OUT_H
 #define MLA_SM90_DECODE_OUT_H
 
-#include "gpu_num.h"
 #include "sm90_async.h"
-#include "sm90_decode_state.h"
-#include "sm90_num.h"
-
-enum { SM90_SLICES = 64 }; /* of a tile: side, eight columns */
+#include "sm90_decode_tile.h"
 
 /* Sums of the two sides join; then 1 / total and the row's lse, log2. */
 MLA_DEV void sm90_finish(const sm90_state &s, const float (&top)[2],
@@ -48,13 +41,6 @@ MLA_DEV void sm90_put_lse(const mla_sm90_args &a, int64_t token, int64_t head,
   if (a.lse)
     a.lse[token * a.lse_token + head * a.lse_head] =
         a.lse_base2 ? lse : lse * MLA_LN_2;
-}
-
-MLA_DEV void sm90_put2(const mla_sm90_args &a, int64_t at, float x, float y) {
-  if (a.out_dtype == MLA_F32)
-    *(float2 *)((float *)a.out + at) = make_float2(x, y);
-  else
-    *(uint32_t *)((uint16_t *)a.out + at) = sm90_pack_as(a.out_dtype, x, y);
 }
 
 /* Where a row of the request goes. */
@@ -131,105 +117,13 @@ MLA_DEV void sm90_put_whole(const mla_sm90_args &a, const sm90_state &s,
 
 /* ------------------------------------------------------------------ pieces */
 
-/* What a warp joins: some rows of slices of a tile of 64 rows. */
-typedef struct sm90_slice {
-  int tile, tiles; /* of the request's rows */
-  int slice, row;  /* row: the lane's first of the tile */
-  int thread;      /* that held them */
-  int query[2];    /* of the two rows */
-} sm90_slice;
-
-/* Two rows' places in the output, and whether there are such rows. */
-typedef struct sm90_rows_to {
-  int64_t at[2];
-  int there[2];
-} sm90_rows_to;
-
-/*
- * How a piece lies in the workspace: slices of float4 [128], as threads have
- * them, two columns of a row and two of another. A slice of this is eight
- * columns of 64 rows, as accumulators are (sm90_wgmma.h).
- */
-struct sm90_wide_tile {
-  enum {
-    Size = SM90_SLICES * 128,
-    Next = 8,
-    Group = 16,
-    Practises = 0,
-    Registers = 80
-  };
-  MLA_DEV int row(int slice, int warp) {
-    (void)slice;
-    return 16 * warp + MLA_LANE / 4;
-  }
-  MLA_DEV int tells(const sm90_slice &x) {
-    return x.slice == 0 && MLA_LANE % 4 == 0;
-  }
-  MLA_DEV float4 load(const float4 *from) { return *from; }
-  /* What a piece's rows refer to, and their sums relative to it. */
-  MLA_DEV void base(const mla_sm90_args &a, const sm90_slice &x, int64_t tile,
-                    float (&top)[2], float (&sum)[2]) {
-    top[0] = a.part_lse[tile * 64 + x.row];
-    top[1] = a.part_lse[tile * 64 + x.row + Next];
-    sum[0] = sum[1] = 1;
-  }
-  MLA_DEV void put(const mla_sm90_args &a, const sm90_slice &x, int k,
-                   const sm90_rows_to &to, const float4 &v) {
-    const int column = 8 * (x.slice + k) + 2 * (MLA_LANE % 4);
-    if (to.there[0]) sm90_put2(a, to.at[0] + column, v.x, v.y);
-    if (to.there[1]) sm90_put2(a, to.at[1] + column, v.z, v.w);
-  }
-};
-
-/* Of few rows, turned over (sm90_narrow_rows.h): slice 8 * j + t has columns
-   64 * t on of rows 8 * j on; the columns of a lane are 8 apart. */
-struct sm90_narrow_tile {
-  enum { Size = 32 * 128, Next = 1, Group = 8, Practises = 1, Registers = 104 };
-  MLA_DEV int row(int slice, int warp) {
-    (void)warp;
-    return slice / 8 * 8 + 2 * (MLA_LANE % 4);
-  }
-  MLA_DEV int tells(const sm90_slice &x) {
-    return x.slice % 8 == 0 && x.thread < 4;
-  }
-  MLA_DEV float4 load(const float4 *from) { return __ldcg(from); }
-  MLA_DEV void base(const mla_sm90_args &a, const sm90_slice &x, int64_t tile,
-                    float (&top)[2], float (&sum)[2]) {
-    const float4 v = __ldcg((const float4 *)a.part_lse + tile * 16 + x.row / 2);
-    top[0] = v.x, sum[0] = v.y;
-    top[1] = v.z, sum[1] = v.w;
-  }
-  /* Lanes with columns beside each other take a row each of both. */
-  MLA_DEV void put(const mla_sm90_args &a, const sm90_slice &x, int k,
-                   const sm90_rows_to &to, const float4 &v) {
-    const int second = MLA_LANE / 4 % 2;
-    const float lo = MLA_SHFL_XOR(second ? v.x : v.z, 4);
-    const float hi = MLA_SHFL_XOR(second ? v.y : v.w, 4);
-    const int column =
-        64 * ((x.slice + k) % 8) + x.thread / 32 * 16 + MLA_LANE / 8 * 2;
-    if (!(second ? to.there[1] : to.there[0])) return;
-    const int64_t at = (second ? to.at[1] : to.at[0]) + column;
-    sm90_put2(a, at, second ? lo : v.x, second ? v.z : lo);
-    sm90_put2(a, at + 8, second ? hi : v.y, second ? v.w : hi);
-  }
-};
-
-template <class Tile>
-MLA_DEV float4 *sm90_part_tile(const mla_sm90_args &a, int64_t tile) {
-  return (float4 *)a.part_out + tile * Tile::Size;
-}
-
 MLA_DEV void sm90_put_part(const mla_sm90_args &a, const sm90_state &s,
                            const sm90_piece &w, int m0, const float (&o)[128],
                            const float (&inv)[2], const float (&lse)[2]) {
   if (m0 + s.thread / 32 * 16 >= w.rows) return; /* none of the warp's rows */
   const int64_t tile = (int64_t)w.scratch * gridDim.x + blockIdx.x;
-  float4 *to =
-      sm90_part_tile<sm90_wide_tile>(a, tile) + 32 * 128 * s.side + s.thread;
-#pragma unroll
-  for (int j = 0; j < 32; j++)
-    to[128 * j] = make_float4(o[4 * j] * inv[0], o[4 * j + 1] * inv[0],
-                              o[4 * j + 2] * inv[1], o[4 * j + 3] * inv[1]);
+  sm90_tile::store(sm90_piece_at(a, tile, sm90_tile::Size), s.side, s.thread, o,
+                   inv);
   if (s.side || s.thread % 4) return;
   a.part_lse[tile * 64 + s.row] = lse[0];
   a.part_lse[tile * 64 + s.row + 8] = lse[1];
@@ -251,16 +145,11 @@ MLA_DEV void sm90_sum_begin(sm90_sum<Slices> &sum) {
   for (int r = 0; r < 2; r++) sum.top[r] = MLA_NEG_INF, sum.weight[r] = 0;
 }
 
-template <int Slices>
-MLA_DEV void sm90_weigh(float4 (&to)[Slices], const float4 (&v)[Slices],
-                        const float (&by)[2]) {
-#pragma unroll
-  for (int i = 0; i < Slices; i++) {
-    to[i].x += by[0] * v[i].x;
-    to[i].y += by[0] * v[i].y;
-    to[i].z += by[1] * v[i].z;
-    to[i].w += by[1] * v[i].w;
-  }
+MLA_DEV void sm90_weigh(float4 &to, const float4 &v, const float (&by)[2]) {
+  to.x += by[0] * v.x;
+  to.y += by[0] * v.y;
+  to.z += by[1] * v.z;
+  to.w += by[1] * v.w;
 }
 
 template <class Tile>
@@ -280,7 +169,7 @@ template <class Tile, int Count, int Slices>
 MLA_DEV void sm90_join(const mla_sm90_args &a, const mla_plan_split &split,
                        const sm90_slice &x, int from, int step,
                        sm90_sum<Slices> &sum) {
-  float4 value[Count][Slices];
+  typename Tile::Held held[Count][Slices / Tile::Each];
   float lse[Count][2], total[Count][2], top[2] = {sum.top[0], sum.top[1]},
                                         by[2];
 #pragma unroll
@@ -291,12 +180,12 @@ MLA_DEV void sm90_join(const mla_sm90_args &a, const mla_plan_split &split,
     lse[i][0] = lse[i][1] = MLA_NEG_INF;
     total[i][0] = total[i][1] = 1;
 #pragma unroll
-    for (int k = 0; k < Slices; k++) value[i][k] = make_float4(0, 0, 0, 0);
+    for (int k = 0; k < Slices / Tile::Each; k++) held[i][k] = {};
     if (p > split.last_part) continue;
 #pragma unroll
-    for (int k = 0; k < Slices; k++)
-      value[i][k] = Tile::load(sm90_part_tile<Tile>(a, tile) +
-                               128 * (x.slice + k) + x.thread);
+    for (int k = 0; k < Slices / Tile::Each; k++)
+      held[i][k] =
+          Tile::hold(sm90_piece_at(a, tile, Tile::Size), x, k * Tile::Each);
     Tile::base(a, x, tile, lse[i], total[i]);
   }
 #pragma unroll
@@ -317,7 +206,14 @@ MLA_DEV void sm90_join(const mla_sm90_args &a, const mla_plan_split &split,
       by[r] = sm90_exp2(lse[i][r] - sm90_base(sum.top[r]));
       sum.weight[r] += by[r] * total[i][r];
     }
-    sm90_weigh(sum.value, value[i], by);
+#pragma unroll
+    for (int k = 0; k < Slices / Tile::Each; k++) {
+      float4 v[Tile::Each];
+      Tile::open(held[i][k], v);
+#pragma unroll
+      for (int e = 0; e < Tile::Each; e++)
+        sm90_weigh(sum.value[k * Tile::Each + e], v[e], by);
+    }
   }
 }
 
@@ -326,7 +222,7 @@ template <class Tile, int Slices>
 MLA_DEV void sm90_sum_pieces(const mla_sm90_args &a,
                              const mla_plan_split &split, const sm90_slice &x,
                              int from, int step, sm90_sum<Slices> &sum) {
-  enum { count = 8 / Slices };
+  enum { count = Tile::Ahead / Slices };
   sm90_sum_begin(sum);
   if (64 * x.tile + x.row / Tile::Group * Tile::Group >= split.rows) return;
 #pragma unroll 1

@@ -17,7 +17,10 @@ enum {
   MLA_SM90_COST = 5,
   MLA_SM90_FEW = 32,
   MLA_SM90_MOST_PARTS = 256, /* the merge has a thread each */
-  MLA_SM90_ROWS = 64
+  MLA_SM90_ROWS = 64,
+  /* Blocks that a merge would cost: alone, and where all units are busy. */
+  MLA_SM90_FEW_BLOCKS = 4,
+  MLA_SM90_FULL_BLOCKS = 16
 };
 
 /* Where keys are listed a token is a request of its own. Lengths may be NULL:
@@ -34,6 +37,9 @@ typedef struct mla_decode_plan {
   int64_t seq_lens_step, start_step;
   mla_plan_lists lists;
   int requests, parts;
+  /* Were all requests as long: parts each takes, requests a part takes. */
+  int parts_each, requests_each;
+  int whole; /* blocks at most of a request, where none is split; else 0 */
 } mla_decode_plan;
 
 MLA_DEV int mla_plan_up(int keys) {

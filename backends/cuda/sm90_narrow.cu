@@ -25,7 +25,7 @@ template <int Rows>
 static mla_status launch(const mla_gpu_call *c, int rows) {
   const mla_sm90_grid g = mla_sm90_grid_of(c->plan->handle, rows);
   const mla_sm90_args a = mla_sm90_paged_args(c, g);
-  const auto kernel = mla_sm90_is_cut(c, g)
+  const auto kernel = mla_sm90_is_cut(c)
                           ? MLA_SM90_NAME(mla_decode_narrow)<Rows, 1>
                           : MLA_SM90_NAME(mla_decode_narrow)<Rows, 0>;
   const int bytes = narrow_of<Rows>::Bytes;

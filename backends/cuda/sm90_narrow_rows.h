@@ -239,7 +239,7 @@ template <int Rows>
 MLA_DEV void narrow_put_part(const mla_sm90_args &a, const sm90_piece &w,
                              const narrow_sums<Rows> &x) {
   float4 *to =
-      sm90_part_tile<sm90_narrow_tile>(a, w.scratch) + (int)threadIdx.x;
+      sm90_piece_at(a, w.scratch, sm90_narrow_tile::Size) + (int)threadIdx.x;
 #pragma unroll
   for (int j = 0; j < Rows / 8; j++) {
     if (8 * j >= w.rows) break;

@@ -55,11 +55,10 @@ static mla_status launch(const mla_gpu_call *c) {
   const int64_t rows = mla_sm90_rows(c->p, &c->plan->limits);
   const mla_sm90_grid g = mla_sm90_grid_of(c->plan->handle, rows);
   const mla_sm90_pages x = make_args(c, g);
-  return mla_sm90_is_cut(c, g)
-             ? mla_sm90_launch_brought<sm90_page_keys, Kind, 1>(c, x, g,
-                                                                (int)rows)
-             : mla_sm90_launch_brought<sm90_page_keys, Kind, 0>(c, x, g,
-                                                                (int)rows);
+  return mla_sm90_is_cut(c) ? mla_sm90_launch_brought<sm90_page_keys, Kind, 1>(
+                                  c, x, g, (int)rows)
+                            : mla_sm90_launch_brought<sm90_page_keys, Kind, 0>(
+                                  c, x, g, (int)rows);
 }
 
 static mla_status run(const mla_gpu_call *c) {
