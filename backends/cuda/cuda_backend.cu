@@ -6,25 +6,17 @@
 #include "gpu_vtable.h"
 #include "sm80_fast.h"
 
-static const mla_gpu_fast *const fast[] = {&mla_cuda_narrow_bf16_sm90,
-                                           &mla_cuda_decode_bf16_sm90,
-                                           &mla_cuda_pages_bf16_sm90,
-                                           &mla_cuda_listed_bf16_sm90,
-                                           &mla_cuda_prefill_bf16_sm90,
-                                           &mla_cuda_prefill_parts_bf16_sm90,
-                                           &mla_cuda_product_bf16_sm90,
-                                           &mla_cuda_heads_bf16_sm90,
-                                           &mla_cuda_narrow_f16_sm90,
-                                           &mla_cuda_decode_f16_sm90,
-                                           &mla_cuda_pages_f16_sm90,
-                                           &mla_cuda_listed_f16_sm90,
-                                           &mla_cuda_prefill_f16_sm90,
-                                           &mla_cuda_prefill_parts_f16_sm90,
-                                           &mla_cuda_product_f16_sm90,
-                                           &mla_cuda_heads_f16_sm90,
-                                           &mla_sm80_decode_fast,
-                                           &mla_sm80_prefill_fast,
-                                           NULL};
+static const mla_gpu_fast *const fast[] = {
+    &mla_cuda_narrow_bf16_sm90,  &mla_cuda_decode_bf16_sm90,
+    &mla_cuda_pages_bf16_sm90,   &mla_cuda_listed_bf16_sm90,
+    &mla_cuda_prefill_bf16_sm90, &mla_cuda_prefill_parts_bf16_sm90,
+    &mla_cuda_product_bf16_sm90, &mla_cuda_heads_bf16_sm90,
+    &mla_cuda_narrow_f16_sm90,   &mla_cuda_decode_f16_sm90,
+    &mla_cuda_pages_f16_sm90,    &mla_cuda_listed_f16_sm90,
+    &mla_cuda_prefill_f16_sm90,  &mla_cuda_prefill_parts_f16_sm90,
+    &mla_cuda_product_f16_sm90,  &mla_cuda_heads_f16_sm90,
+    &mla_sm80_decode_fast,       &mla_sm80_prefill_fast,
+    &mla_sm80_index_fast,        NULL};
 
 static mla_status query(mla_handle *handle, const mla_problem *problem,
                         const mla_limits *limits, mla_answer *answer,

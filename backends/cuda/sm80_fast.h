@@ -6,9 +6,10 @@
 #define MLA_SM80_FAST_H
 
 #include "sm80_decode.h"
+#include "sm80_index.h"
 #include "sm80_prefill.h"
 
 static const mla_gpu_fast *const mla_sm80_fast[] = {
-    &mla_sm80_decode_fast, &mla_sm80_prefill_fast, NULL};
+    &mla_sm80_decode_fast, &mla_sm80_prefill_fast, &mla_sm80_index_fast, NULL};
 
 #endif

@@ -53,7 +53,20 @@ static inline mla_index_args mla_gpu_index_args(const mla_gpu_call *c) {
   return a;
 }
 
-static mla_status mla_gpu_index(const mla_gpu_call *c) {
+/* Logits of so many tokens from a.token0 on. */
+typedef mla_status (*mla_gpu_logits)(const mla_gpu_call *c,
+                                     const mla_index_args &a, unsigned tokens);
+
+static mla_status mla_gpu_index_logits(const mla_gpu_call *c,
+                                       const mla_index_args &a,
+                                       unsigned tokens) {
+  MLA_LAUNCH(mla_index_logits, dim3(tokens, (unsigned)a.blocks),
+             dim3(MLA_INDEX_THREADS), 0, c->stream, a);
+  return mla_gpu_launched(c, "index_logits");
+}
+
+static mla_status mla_gpu_index_by(const mla_gpu_call *c,
+                                   mla_gpu_logits logits) {
   const mla_tensor *positions = mla_arg(c->args, MLA_T_POSITIONS);
   const int64_t tokens = mla_arg(c->args, MLA_T_Q)->shape[0];
   const int keeps = (c->p->flags & MLA_RETURN_LOGITS) != 0;
@@ -62,9 +75,7 @@ static mla_status mla_gpu_index(const mla_gpu_call *c) {
   for (int64_t t = 0; t < tokens; t += slice) {
     const unsigned n = (unsigned)(tokens - t < slice ? tokens - t : slice);
     a.token0 = (int)t;
-    MLA_LAUNCH(mla_index_logits, dim3(n, (unsigned)a.blocks),
-               dim3(MLA_INDEX_THREADS), 0, c->stream, a);
-    mla_status st = mla_gpu_launched(c, "index_logits");
+    mla_status st = logits(c, a, n);
     if (st != MLA_OK) return st;
     MLA_LAUNCH(mla_topk_rows, dim3(n), dim3(MLA_TOPK_THREADS), 0, c->stream, a,
                (int32_t *)positions->data, positions->stride[0], c->p->topk);
@@ -72,6 +83,10 @@ static mla_status mla_gpu_index(const mla_gpu_call *c) {
     if (st != MLA_OK) return st;
   }
   return MLA_OK;
+}
+
+static mla_status mla_gpu_index(const mla_gpu_call *c) {
+  return mla_gpu_index_by(c, mla_gpu_index_logits);
 }
 
 static mla_status mla_gpu_map_indices(const mla_gpu_call *c) {

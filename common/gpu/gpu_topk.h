@@ -10,13 +10,25 @@
 
 #include "gpu_index.h"
 
-enum { MLA_TOPK_THREADS = 256, MLA_TOPK_DIGITS = 16 };
+enum {
+  MLA_TOPK_THREADS = 256,
+  MLA_TOPK_DIGITS = 16,
+  MLA_TOPK_LOADS = 8 /* of a thread on their way at once */
+};
 
 /* Whole numbers in the order of the floats; 0 is NaN's alone. */
 MLA_DEV uint32_t mla_ordered(float x) {
   const uint32_t bits = __float_as_uint(x + 0.0f); /* one zero */
   if ((bits & 0x7fffffffu) > 0x7f800000u) return 0;
   return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+
+/* Elements i, i + step, ... before n; those past it are the first again. */
+MLA_DEV void mla_topk_load(const float *row, int64_t i, int64_t step, int64_t n,
+                           uint32_t (&x)[MLA_TOPK_LOADS]) {
+  MLA_UNROLL
+  for (int u = 0; u < MLA_TOPK_LOADS; u++)
+    x[u] = mla_ordered(row[i + u * step < n ? i + u * step : i]);
 }
 
 typedef uint32_t mla_topk_counts[MLA_TOPK_DIGITS][MLA_TOPK_THREADS];
@@ -31,9 +43,13 @@ MLA_DEV uint32_t mla_topk_border(const float *row, int64_t n, uint32_t k,
   uint32_t prefix = 0, known = 0;
   for (int shift = 28; shift >= 0; shift -= 4) {
     for (int d = 0; d < MLA_TOPK_DIGITS; d++) counts[d][MLA_TID] = 0;
-    for (int64_t i = MLA_TID; i < n; i += MLA_TOPK_THREADS) {
-      const uint32_t x = mla_ordered(row[i]);
-      if ((x & known) == prefix) counts[x >> shift & 15][MLA_TID]++;
+    for (int64_t i = MLA_TID; i < n; i += MLA_TOPK_LOADS * MLA_TOPK_THREADS) {
+      uint32_t x[MLA_TOPK_LOADS];
+      mla_topk_load(row, i, MLA_TOPK_THREADS, n, x);
+      MLA_UNROLL
+      for (int u = 0; u < MLA_TOPK_LOADS; u++)
+        if (i + u * MLA_TOPK_THREADS < n && (x[u] & known) == prefix)
+          counts[x[u] >> shift & 15][MLA_TID]++;
     }
     MLA_BARRIER();
     uint32_t sum = 0;
@@ -89,10 +105,14 @@ MLA_KERNEL mla_topk_rows(mla_index_args a, int32_t *positions,
   const int64_t each = (n + MLA_TOPK_THREADS - 1) / MLA_TOPK_THREADS;
   const int64_t lo = MLA_TID * each, hi = lo + each < n ? lo + each : n;
   uint32_t above = 0, equal = 0;
-  for (int64_t i = lo; i < hi; i++) {
-    const uint32_t x = mla_ordered(row[i]);
-    above += x > border;
-    equal += x == border;
+  uint32_t x[MLA_TOPK_LOADS];
+  for (int64_t i = lo; i < hi; i += MLA_TOPK_LOADS) {
+    mla_topk_load(row, i, 1, hi, x);
+    MLA_UNROLL
+    for (int u = 0; u < MLA_TOPK_LOADS; u++) {
+      above += i + u < hi && x[u] > border;
+      equal += i + u < hi && x[u] == border;
+    }
   }
   counts[0][MLA_TID] = above;
   counts[1][MLA_TID] = equal;
@@ -106,9 +126,12 @@ MLA_KERNEL mla_topk_rows(mla_index_args a, int32_t *positions,
   MLA_BARRIER();
   int64_t rank = mla_topk_before(counts, parts, 1);
   int64_t at = mla_topk_before(counts, parts, 0) + (rank < ties ? rank : ties);
-  for (int64_t i = lo; i < hi; i++) {
-    const uint32_t x = mla_ordered(row[i]);
-    if (x > border || (x == border && rank++ < ties)) to[at++] = (int32_t)i;
+  for (int64_t i = lo; i < hi; i += MLA_TOPK_LOADS) {
+    mla_topk_load(row, i, 1, hi, x);
+    MLA_UNROLL
+    for (int u = 0; u < MLA_TOPK_LOADS; u++)
+      if (i + u < hi && (x[u] > border || (x[u] == border && rank++ < ties)))
+        to[at++] = (int32_t)(i + u);
   }
 }
 

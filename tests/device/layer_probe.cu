@@ -3,11 +3,12 @@
  * operation and one after another, timed. A development tool: what is right,
  * mlacheck says.
  *
- *   layer_probe [decode HEADS KEYS TOKENS | prefill HEADS TOKENS]...
+ *   layer_probe [decode HEADS KEYS TOKENS | prefill HEADS TOKENS |
+ *                index HEADS KEYS TOKENS]...
  *
  * Hidden 7168, q_lora_rank 1536, kv_lora_rank 512, bf16. Microseconds by graph
  * replay; weights and pages are others in each call, over 400 MB. Norms and
- * rotations are the caller's.
+ * rotations are the caller's. index: the selector of 2048 keys, 132 bytes each.
  */
 #include "probe.cuh"
 
@@ -198,6 +199,35 @@ static std::vector<step> steps_of(layer &x) {
   return all;
 }
 
+/* The selector; what codes and scales are does not matter to its time. */
+static std::vector<step> index_steps(layer &x) {
+  const int64_t n = x.tokens, h = x.heads, per = (x.keys + PAGE - 1) / PAGE;
+  std::vector<int> table(n * per), lens(n, x.keys), start(n + 1);
+  for (size_t i = 0; i < table.size(); i++) table[i] = (int)i;
+  for (int64_t i = 0; i <= n; i++) start[i] = (int)i;
+  step s = {};
+  s.name = "index";
+  s.problem = problem_of(MLA_OP_INDEX, x.heads);
+  s.problem.flags = MLA_CAUSAL;
+  s.problem.cache_format = MLA_CACHE_FP8_INDEX;
+  s.problem.kv_lora_rank = s.problem.head_dim = 128;
+  s.problem.qk_rope_head_dim = 0;
+  s.problem.topk = 2048;
+  s.slots = {MLA_T_Q,           MLA_T_CACHE,    MLA_T_INDEX_WEIGHTS,
+             MLA_T_BLOCK_TABLE, MLA_T_SEQ_LENS, MLA_T_QUERY_START_LOC,
+             MLA_T_POSITIONS};
+  s.fixed = {dense(take(x, n * h * 128), MLA_BF16, {n, h, 128}),
+             dense(NULL, MLA_U8, {n * per, PAGE, 132}),
+             dense(take(x, 2 * n * h), MLA_F32, {n, h}),
+             dense(upload(x, table), MLA_I32, {n, per}),
+             dense(upload(x, lens), MLA_I32, {n}),
+             dense(upload(x, start), MLA_I32, {n + 1}),
+             dense(take(x, 2 * n * 2048), MLA_I32, {n, 2048})};
+  s.bytes = 132.0 * (double)n * x.keys;
+  s.flops = 256.0 * (double)(n * h) * x.keys;
+  return {s};
+}
+
 static void begin_step(const layer &x, step &s) {
   mla_limits l = {};
   l.size = sizeof l;
@@ -227,7 +257,7 @@ static void run(layer &x, step &s, cudaStream_t st) {
   }
 }
 
-static void measure(int heads, int keys, int tokens) {
+static void measure(const char *what, int heads, int keys, int tokens) {
   layer x = {heads, tokens, keys, NULL, NULL, 0, 0};
   const size_t numbers = (size_t)3 << 29;
   CK(cudaMalloc(&x.data, numbers * 2));
@@ -235,9 +265,9 @@ static void measure(int heads, int keys, int tokens) {
   fill<<<1024, 256>>>((__nv_bfloat16 *)x.data, numbers, 1, 0.5f);
   fill<<<1024, 256>>>((__nv_bfloat16 *)x.weights, WEIGHTS / 2, 2, 0.1f);
   CK(cudaDeviceSynchronize());
-  std::vector<step> steps = steps_of(x);
-  printf("%s, %d heads, %d tokens, %d keys\n", keys ? "decode" : "prefill",
-         heads, tokens, keys);
+  std::vector<step> steps =
+      strcmp(what, "index") ? steps_of(x) : index_steps(x);
+  printf("%s, %d heads, %d tokens, %d keys\n", what, heads, tokens, keys);
   double sum = 0;
   for (step &s : steps) {
     begin_step(x, s);
@@ -262,11 +292,11 @@ static void measure(int heads, int keys, int tokens) {
 
 int main(int argc, char **argv) {
   for (int i = 1; i < argc;) {
-    const int decodes = !strcmp(argv[i], "decode");
-    if (i + 2 + decodes >= argc) return 2;
-    measure(atoi(argv[i + 1]), decodes ? atoi(argv[i + 2]) : 0,
-            atoi(argv[i + 2 + decodes]));
-    i += 3 + decodes;
+    const int keys = strcmp(argv[i], "prefill") != 0;
+    if (i + 2 + keys >= argc) return 2;
+    measure(argv[i], atoi(argv[i + 1]), keys ? atoi(argv[i + 2]) : 0,
+            atoi(argv[i + 2 + keys]));
+    i += 3 + keys;
   }
   return 0;
 }
