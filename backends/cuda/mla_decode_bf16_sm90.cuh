@@ -111,7 +111,10 @@ MLA_DEV void sm90_paged_cut(const mla_sm90_args &a, const boxed_maps &maps,
   __shared__ mla_cut_place place[2];
   if (s.side == 2) {
     registers_shrink<SM90_BRINGER_REGISTERS>();
-    if (s.thread >= 64) return;
+    if (s.thread >= 64) {
+      if (s.thread < 96) sm90_expect_table(a);
+      return;
+    }
     const int practice = s.thread >= 32;
     if (!practice) pdl_wait();
     sm90_find_cut(a, &place[practice], practice);

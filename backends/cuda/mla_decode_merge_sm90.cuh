@@ -163,7 +163,8 @@ static __global__ void __maxnreg__(Tile::Registers)
   pdl_launch();
   const int each = g.slices / Slices * g.warps * g.tiles;
   const int first = (int)blockIdx.x * SM90_MERGE_WARPS + MLA_WAVE_ID;
-  sm90_item x = sm90_item_of<Tile, Slices>(a, g, each, first);
+  const int likely = sm90_merge_shift(g.entries * each); /* if all are split */
+  sm90_item x = sm90_item_of<Tile, Slices>(a, g, each, first >> likely);
 #pragma unroll 1
   for (int practice = Tile::Practises; practice >= 0; practice--) {
     if (!practice) pdl_wait();
@@ -171,7 +172,8 @@ static __global__ void __maxnreg__(Tile::Registers)
     const int all = practice ? first + 1 : found;
     const int shift = practice ? 0 : sm90_merge_shift(all);
     const int share = 1 << shift, mine = MLA_WAVE_ID & (share - 1);
-    if (shift) x = sm90_item_of<Tile, Slices>(a, g, each, first >> shift);
+    if (!practice && shift != likely)
+      x = sm90_item_of<Tile, Slices>(a, g, each, first >> shift);
 #pragma unroll 1
     for (int n = first; n < all << shift;) {
       mla_plan_split split = splits.of[practice ? 0 : x.entry];

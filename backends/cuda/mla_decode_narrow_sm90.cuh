@@ -81,6 +81,7 @@ MLA_DEV void narrow_cut(const mla_sm90_args &a, const narrow_maps &maps,
     narrow_rows<Rows>(a, place[0], s);
   } else {
     narrow_keys<Rows>(a, maps, s, [&](int practice) {
+      if (practice) sm90_expect_table(a);
       sm90_find_cut(a, &place[practice], practice);
       if (!practice) bar_arrive(NARROW_BAR_PLACE, 128 + 32);
       return place[practice];

@@ -138,6 +138,10 @@ MLA_PTX void tma_load_4d(uint32_t to, const CUtensorMap *map, int x, int y,
       "l"(map), "r"(bar), "r"(x), "r"(y), "r"(z), "r"(w), "l"(policy)
       : "memory");
 }
+/* A line into the second-level cache. */
+MLA_PTX void prefetch_line(const void *p) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(p) : "memory");
+}
 MLA_PTX void tma_prefetch_map(const CUtensorMap *map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }

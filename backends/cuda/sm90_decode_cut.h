@@ -197,6 +197,15 @@ MLA_DEV mla_cut_place mla_cut_of_part(const mla_decode_plan &p, int part,
   return at;
 }
 
+/* A warp asks for the table of the request that is this part's if all are as
+   long: what the kernels ahead write there, the second-level cache has too. */
+MLA_DEV void sm90_expect_table(const mla_sm90_args &a) {
+  const int request = mla_cut_alike(a.plan, (int)blockIdx.y);
+  const int page = 32 * MLA_LANE; /* a line's first */
+  if (request < a.plan.requests && page < a.table_width)
+    prefetch_line(a.table + request * a.table_row + page);
+}
+
 /* The place of this CTA's part, by one of two warps. */
 MLA_DEV void sm90_find_cut(const mla_sm90_args &a, mla_cut_place *place,
                            int finder) {

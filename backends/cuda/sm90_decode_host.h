@@ -162,6 +162,7 @@ static inline mla_sm90_args mla_sm90_paged_args(const mla_gpu_call *c,
   a.plan.requests_each = (a.plan.requests + g.parts - 1) / g.parts;
   a.table = (const int32_t *)table->data;
   a.table_row = table->stride[0];
+  a.table_width = (int)table->shape[1];
   a.page = c->p->block_size;
   return a;
 }

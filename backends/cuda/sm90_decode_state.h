@@ -14,6 +14,7 @@ typedef struct mla_sm90_args {
   mla_decode_plan plan;
   const int32_t *table;
   int64_t table_row;
+  int table_width;
   int heads, page, causal;
   float scale; /* of scores, in log2: scale * log2(e) */
   void *out;

@@ -37,9 +37,10 @@ static mla_status merge(const mla_gpu_call *c, const mla_sm90_args &a,
   const int64_t most = (int64_t)blocks * SM90_MERGE_WARPS;
   const int64_t items =
       (int64_t)m.slices / Tile::Each * m.warps * m.tiles * m.entries;
-  /* Where an item would have one warp, a request in many parts would be waited
+  /* Where a slice would have one warp, a request in many parts would be waited
      for: those that are split are found first, and warps are shared out. */
-  if (2 * items > most) return merge_many<Tile, 2>(c, a, m, blocks);
+  if (2 * Tile::Each * items > most)
+    return merge_many<Tile, 2>(c, a, m, blocks);
   /* More warps for each of them. */
   while (m.share < SM90_MERGE_WARPS && items * m.share * 2 <= most)
     m.share *= 2;
