@@ -57,6 +57,8 @@
 
 /* Of at most 256 threads a block: registers are shared out by that. */
 #define MLA_KERNEL static __global__ __launch_bounds__(MLA_BOUNDS) void
+/* Of so many. */
+#define MLA_KERNEL_OF(threads) static __global__ __launch_bounds__(threads) void
 #define MLA_DEV static __device__ __forceinline__
 /* A matrix in shared memory; one without bounds, sized by the launch. */
 #define MLA_SHARED_TILE(type, name, rows, columns) \

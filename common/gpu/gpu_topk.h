@@ -11,9 +11,10 @@
 #include "gpu_index.h"
 
 enum {
-  MLA_TOPK_THREADS = 256,
+  MLA_TOPK_THREADS = 512,
   MLA_TOPK_DIGITS = 16,
-  MLA_TOPK_LOADS = 8 /* of a thread on their way at once */
+  MLA_TOPK_GROUPS = MLA_TOPK_THREADS / MLA_TOPK_DIGITS, /* of 16 threads */
+  MLA_TOPK_LOADS = 16 /* of a thread on their way at once */
 };
 
 /* Whole numbers in the order of the floats; 0 is NaN's alone. */
@@ -32,14 +33,14 @@ MLA_DEV void mla_topk_load(const float *row, int64_t i, int64_t step, int64_t n,
 }
 
 typedef uint32_t mla_topk_counts[MLA_TOPK_DIGITS][MLA_TOPK_THREADS];
-typedef uint32_t mla_topk_parts[MLA_TOPK_DIGITS][MLA_TOPK_THREADS / 16];
+typedef uint32_t mla_topk_parts[MLA_TOPK_DIGITS][MLA_TOPK_GROUPS];
 
 /* The number that the k-th largest has; *ties: how many of those equal to it
    are among the k. All threads get it. */
 MLA_DEV uint32_t mla_topk_border(const float *row, int64_t n, uint32_t k,
                                  mla_topk_counts &counts, mla_topk_parts &parts,
                                  uint32_t *totals, uint32_t *ties) {
-  const int bin = MLA_TID / 16, chunk = MLA_TID % 16;
+  const int bin = MLA_TID / MLA_TOPK_GROUPS, chunk = MLA_TID % MLA_TOPK_GROUPS;
   uint32_t prefix = 0, known = 0;
   for (int shift = 28; shift >= 0; shift -= 4) {
     for (int d = 0; d < MLA_TOPK_DIGITS; d++) counts[d][MLA_TID] = 0;
@@ -53,12 +54,13 @@ MLA_DEV uint32_t mla_topk_border(const float *row, int64_t n, uint32_t k,
     }
     MLA_BARRIER();
     uint32_t sum = 0;
-    for (int i = 0; i < 16; i++) sum += counts[bin][chunk + 16 * i];
+    for (int i = 0; i < 16; i++)
+      sum += counts[bin][chunk + MLA_TOPK_GROUPS * i];
     parts[bin][chunk] = sum;
     MLA_BARRIER();
     if (MLA_TID < MLA_TOPK_DIGITS) {
       sum = 0;
-      for (int i = 0; i < 16; i++) sum += parts[MLA_TID][i];
+      for (int i = 0; i < MLA_TOPK_GROUPS; i++) sum += parts[MLA_TID][i];
       totals[MLA_TID] = sum;
     }
     MLA_BARRIER();
@@ -81,10 +83,11 @@ MLA_DEV int64_t mla_topk_before(const mla_topk_counts &counts,
 }
 
 /* Grid: x token. Rows of logits as gpu_index.h left them. */
-MLA_KERNEL mla_topk_rows(mla_index_args a, int32_t *positions,
-                         int64_t positions_row, int topk) {
+MLA_KERNEL_OF(MLA_TOPK_THREADS)
+mla_topk_rows(mla_index_args a, int32_t *positions, int64_t positions_row,
+              int topk) {
   MLA_SHARED_TILE(uint32_t, counts, MLA_TOPK_DIGITS, MLA_TOPK_THREADS);
-  MLA_SHARED_TILE(uint32_t, parts, MLA_TOPK_DIGITS, MLA_TOPK_THREADS / 16);
+  MLA_SHARED_TILE(uint32_t, parts, MLA_TOPK_DIGITS, MLA_TOPK_GROUPS);
   MLA_SHARED_TILE(uint32_t, totals, 1, MLA_TOPK_DIGITS);
   const int64_t local = blockIdx.x;
   const int token = a.token0 + (int)local;
@@ -117,11 +120,12 @@ MLA_KERNEL mla_topk_rows(mla_index_args a, int32_t *positions,
   counts[0][MLA_TID] = above;
   counts[1][MLA_TID] = equal;
   MLA_BARRIER();
-  if (MLA_TID < 32) {
+  if (MLA_TID < 2 * MLA_TOPK_GROUPS) {
+    const int which = MLA_TID / MLA_TOPK_GROUPS;
+    const int group = MLA_TID % MLA_TOPK_GROUPS;
     uint32_t sum = 0;
-    for (int i = 0; i < 16; i++)
-      sum += counts[MLA_TID / 16][MLA_TID % 16 * 16 + i];
-    parts[MLA_TID / 16][MLA_TID % 16] = sum;
+    for (int i = 0; i < 16; i++) sum += counts[which][group * 16 + i];
+    parts[which][group] = sum;
   }
   MLA_BARRIER();
   int64_t rank = mla_topk_before(counts, parts, 1);

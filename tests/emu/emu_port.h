@@ -39,6 +39,7 @@ struct dim3 {
 #define MLA_WAVE_SYNC() emu_wave_sync(EMU_SITE)
 
 #define MLA_KERNEL static void
+#define MLA_KERNEL_OF(threads) static void
 #define MLA_DEV static inline __attribute__((always_inline))
 #define MLA_SHARED_TILE(type, name, rows, columns)                   \
   auto &name = *static_cast<type(*)[rows][columns]>(emu_shared_tile( \
