@@ -214,6 +214,8 @@ static mla_status check_prefix(const mla_case *c, mla_error *err) {
 static mla_status check_composed(const mla_case *c, mla_error *err) {
   if (c->num[MLA_K_CASCADE] && c->num[MLA_K_RANKS])
     return FAIL("case: cascade and ranks are two compositions");
+  if (c->num[MLA_K_CROWD] && mla_case_composed(c))
+    return FAIL("case: crowd, but a composition runs once at a time");
   if (c->num[MLA_K_INTERLEAVE] > 1 && !c->num[MLA_K_RANKS])
     return FAIL("case: interleave needs ranks");
   if (c->num[MLA_K_RANKS] && (c->num[MLA_K_GAP] || c->num[MLA_K_STRIDES]) &&

@@ -237,6 +237,7 @@ static void agree_on_composition(drawing *g) {
     num[MLA_K_GAP] = num[MLA_K_STRIDES] = 0;
   if (num[MLA_K_CHUNKED] && !mla_case_list_given(g->c, MLA_K_CTX))
     num[MLA_K_CHUNKED] = 0;
+  if (mla_case_composed(g->c)) num[MLA_K_CROWD] = 0;
 }
 
 /* -------------------------------------------------------------------- whole */

@@ -229,6 +229,7 @@ START_TEST(contradictions) {
       {"decode:f32:b2,h1,q2,page16,len=6,prefix=6", "sees 5 keys"},
       {"decode:f32:b1,h1,q1,page16,len=5,prefix=2,dist=exact", "dist=exact"},
       {"decode:f32:b1,h1,q1,page16,len=5,cascade,ranks=2", "two compositions"},
+      {"decode:f32:b1,h1,q1,page16,len=5,ranks=2,crowd", "once at a time"},
       {"decode:f32:b1,h1,q1,page16,len=5,interleave=2", "needs ranks"},
       {"decode:f32:b1,h1,q1,page16,len=5,gap=3,ranks=2", "dense"},
       {"prefill:f32:b1,h1,q1,chunked", "needs ctx"}};
