@@ -34,7 +34,7 @@ static int explain_fence(const char *fence, mla_look *look) {
 /* ------------------------------------------------------------ all unwritten */
 
 static const char with_mates[] =
-    "a request gets other bits without its batch mates";
+    "a request, or a row, gets other bits without its batch mates";
 
 static int has_wrong_values(const mla_verdict *verdict) {
   for (int32_t i = 0; i < verdict->outputs; i++) {

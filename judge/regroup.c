@@ -1,6 +1,7 @@
 /*
  * regroup.c - the first request of a batch, alone; the others without its
- * tokens; all of them, elsewhere.
+ * tokens; all of them, elsewhere. A product's first row alone, and half of its
+ * rows.
  */
 #include "regroup.h"
 
@@ -84,7 +85,7 @@ static mla_status run(lone_run *r, mla_error *err) {
 /* Outputs whose rows are those of requests, wherever these lie. */
 static int has_rows(int slot) {
   return slot == MLA_T_OUT || slot == MLA_T_LSE || slot == MLA_T_POSITIONS ||
-         slot == MLA_T_LOGITS;
+         slot == MLA_T_LOGITS || slot == MLA_T_Q_LATENT;
 }
 
 /* Columns that both have: rows of logits are as long as the longest request
@@ -126,9 +127,7 @@ static mla_status check_part(mla_device *device, const mla_vector *v,
   r.device = device;
   mla_status status = mla_generate(part, v->seed, MLA_POISON_NAN, &r.v, err);
   if (status == MLA_OK) status = run(&r, err);
-  int64_t tokens = 0;
-  for (int64_t b = 0; b < part->num[MLA_K_REQUESTS]; b++)
-    tokens += mla_case_at(part, MLA_K_Q, b);
+  int64_t tokens = mla_case_live_tokens(part);
   for (int s = 0; s < MLA_T_COUNT; s++) {
     if (status != MLA_OK || !r.answer.supported || !got[s]) continue;
     if (!has_rows(s)) continue;
@@ -140,10 +139,39 @@ static mla_status check_part(mla_device *device, const mla_vector *v,
   return status;
 }
 
+/* Where a case says how many rows a product has; MLA_K_COUNT: it is none. */
+static int32_t rows_of_product(const mla_vector *v) {
+  if (!v->has_recipe) return MLA_K_COUNT;
+  switch (v->problem.op) {
+    case MLA_OP_MATMUL: return MLA_K_M;
+    case MLA_OP_Q_ABSORB:
+    case MLA_OP_V_EXPAND: return MLA_K_TOKENS;
+    default: return MLA_K_COUNT;
+  }
+}
+
+static mla_status check_rows(mla_device *device, const mla_vector *v,
+                             int32_t key, unsigned char *const *got,
+                             int *differs, mla_error *err) {
+  mla_case part = v->recipe;
+  const int64_t all = part.num[key];
+  mla_status status = MLA_OK;
+  for (int64_t n = 1; n < all && status == MLA_OK && !*differs;
+       n = n < all / 2 ? all / 2 : all) {
+    part.num[key] = n;
+    status = check_part(device, v, &part, 0, got, differs, err);
+  }
+  *differs *= 3;
+  return status;
+}
+
 mla_status mla_regroup_check(mla_device *device, const mla_vector *v,
                              unsigned char *const *got, int *differs,
                              mla_error *err) {
+  const int32_t key = rows_of_product(v);
   *differs = 0;
+  if (key != MLA_K_COUNT)
+    return is_large(v) ? MLA_OK : check_rows(device, v, key, got, differs, err);
   if (!can_be_alone(v)) return MLA_OK;
   mla_case part = v->recipe;
   first_request(&part);

@@ -81,8 +81,8 @@ typedef struct mla_verdict {
   int32_t repeated;         /* runs after the first that were compared */
   int32_t differs;          /* one of those gave other bits */
   int32_t unstable;         /* so did another with the first one's poison */
-  int32_t mates;            /* alone 1: the first request, 2: the others get
-                               other bits */
+  int32_t mates;            /* alone 1: the first request, 2: the others, 3:
+                               a product's first rows get other bits */
   int32_t crowded;  /* beside another thread's run it gives something else */
   int32_t follows;  /* mla_follows: what else changes the bits */
   int32_t died;     /* mla_death: how its process ended */

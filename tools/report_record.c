@@ -143,12 +143,16 @@ static void print_runs(FILE *to, const mla_verdict *v) {
         "  again  a second run gave other bits, but determinism \"%s\" is "
         "declared\n",
         names[v->determinism >= 0 && v->determinism < 3 ? v->determinism : 0]);
-  if (v->mates)
+  static const char *const mates[][2] = {
+      {"", ""},
+      {"first request gets", "others"},
+      {"rest of the batch gets", "first request's tokens"},
+      {"first rows get", "others"}};
+  if (v->mates > 0 && v->mates < 4)
     fprintf(to,
-            "  alone  the %s gets other bits without the %s, but batch\n"
+            "  alone  the %s other bits without the %s, but batch\n"
             "         invariance is declared\n",
-            v->mates > 1 ? "rest of the batch" : "first request",
-            v->mates > 1 ? "first request's tokens" : "others");
+            mates[v->mates][0], mates[v->mates][1]);
 }
 
 static void print_look(FILE *to, const mla_record *r) {

@@ -589,6 +589,9 @@
   X(INVARIANCE_PARTS, "invariance-parts", "INVARIANCE", PLANTED_ATTEND,        \
     PLANTED_TRACES, PLANTED_AS_IS, 4096, 0, 1024, 0,                           \
     "rows are joined in another way where the step may have more than a keys") \
+  X(INVARIANCE_ROWS, "invariance-rows", "INVARIANCE",                          \
+    PLANTED_Q | PLANTED_V | PLANTED_MATMUL, PLANTED_TRACES, PLANTED_AS_IS, 0,  \
+    0, 0, 0, "a product of one row is summed in another order than of many")   \
   X(ISA_ILLEGAL, "isa-illegal", "CPU-ISA", PLANTED_ANY, PLANTED_TRACES,        \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "an illegal instruction where the fallback should run")                    \

@@ -7,14 +7,18 @@ static double at(const mla_tensor *t, int64_t offset) {
   return mla_get(t->data, t->dtype, offset);
 }
 
-/* Sums of 64 products are kept apart: no long chain of additions. */
+/* So many products are summed apart: no long chain of additions. */
+static int64_t block_of(const planted_call *c, int64_t rows) {
+  return FAULT(c, INVARIANCE_ROWS) && rows > 1 ? 32 : 64;
+}
+
 static float product(const mla_tensor *a, int64_t a0, int64_t a_step,
-                     const mla_tensor *b, int64_t b0, int64_t b_step,
-                     int64_t n) {
+                     const mla_tensor *b, int64_t b0, int64_t b_step, int64_t n,
+                     int64_t apart) {
   float sum = 0, block = 0;
   for (int64_t i = 0; i < n; i++) {
     block += (float)at(a, a0 + i * a_step) * (float)at(b, b0 + i * b_step);
-    if (i % 64 == 63 || i == n - 1) {
+    if (i % apart == apart - 1 || i == n - 1) {
       sum += block;
       block = 0;
     }
@@ -57,7 +61,7 @@ static void fuse_q(const planted_call *c) {
         mla_put(out->data, out->dtype, mla_at3(out, i, h, d),
                 (double)product(q, mla_at2(q, h * (p + r), i), q->stride[0], kv,
                                 mla_at2(kv, weight_row(c, h, 0), d),
-                                kv->stride[0], p));
+                                kv->stride[0], p, 64));
       for (int64_t d = 0; d < r; d++)
         mla_put(rope->data, rope->dtype, mla_at3(rope, i, h, d),
                 at(q, mla_at2(q, h * (p + r) + p + d, i)));
@@ -75,7 +79,7 @@ static void fuse_o(const planted_call *c) {
         mla_put(out->data, out->dtype, mla_at3(out, h, d, x),
                 (double)product(o, mla_at2(o, x, h * v), 1, kv,
                                 mla_at2(kv, weight_row(c, h, p), d),
-                                kv->stride[0], v));
+                                kv->stride[0], v, 64));
 }
 
 mla_status planted_absorb(const planted_call *c) {
@@ -114,7 +118,7 @@ static int64_t weight_at(const planted_call *c, const mla_tensor *w, int64_t h,
 static void headed_product(const planted_call *c, const mla_tensor *x,
                            const mla_tensor *w, const mla_tensor *out,
                            int down) {
-  int64_t width = x->shape[2];
+  int64_t width = x->shape[2], apart = block_of(c, out->shape[0]);
   if (FAULT(c, HEADDIM_TAIL)) width -= width % c->a;
   for (int64_t n = 0; n < out->shape[0]; n++)
     for (int64_t h = 0; h < out->shape[1]; h++)
@@ -125,7 +129,7 @@ static void headed_product(const planted_call *c, const mla_tensor *x,
           int64_t k =
               down ? weight_at(c, w, from, i, d) : weight_at(c, w, from, d, i);
           block += (float)at(x, mla_at3(x, n, h, i)) * (float)at(w, k);
-          if (i % 64 < 63 && i < width - 1) continue;
+          if (i % apart < apart - 1 && i < width - 1) continue;
           sum += block;
           block = 0;
         }
@@ -150,13 +154,15 @@ mla_status planted_matmul(const planted_call *c) {
   const mla_tensor *b = planted_arg(c, MLA_T_B);
   const mla_tensor *out = planted_arg(c, MLA_T_OUT);
   int64_t k = a->shape[1], b_row = b->stride[0];
+  int64_t apart = block_of(c, out->shape[0]);
   if (FAULT(c, HEADDIM_TAIL)) k -= k % c->a;
   if (FAULT(c, STRIDES_WEIGHT)) b_row = b->shape[1];
   for (int64_t m = 0; m < out->shape[0]; m++)
     for (int64_t n = 0; n < out->shape[1]; n++) {
       if (c->wanted && !c->wanted[m]) continue;
-      mla_put(out->data, out->dtype, mla_at2(out, m, n),
-              (double)product(a, mla_at2(a, m, 0), 1, b, n * b_row, 1, k));
+      mla_put(
+          out->data, out->dtype, mla_at2(out, m, n),
+          (double)product(a, mla_at2(a, m, 0), 1, b, n * b_row, 1, k, apart));
     }
   return MLA_OK;
 }
