@@ -28,6 +28,9 @@ typedef struct mla_expectation {
 mla_status mla_expectation_make(const mla_vector *v,
                                 const mla_numerics *emulate, const char *keep,
                                 mla_expectation *e, mla_error *err);
+/* For few rows of a big case, quickly (sample.h). */
+mla_status mla_expectation_few(const mla_vector *v, const mla_numerics *emulate,
+                               mla_expectation *e, mla_error *err);
 void mla_expectation_free(mla_expectation *e);
 
 /* The view of an output slot; slot -1 in it when there is none. */

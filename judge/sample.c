@@ -8,8 +8,10 @@
 #include "error.h"
 #include "rng.h"
 
-/* Rows that a spread sample never goes below. */
+/* Rows that a spread sample never goes below; tokens, and columns of each, of
+   one that is to be quick. */
 #define FEWEST 64
+#define FEW 4
 
 /* Rows are [tokens][columns]; which slot says so, by operation. */
 static int32_t row_slot(int32_t op) {
@@ -68,24 +70,45 @@ static int64_t at_most(int64_t n, int64_t limit) {
   return n < limit ? n : limit;
 }
 
-mla_status mla_sample_rows(const mla_vector *v, double most_flops,
-                           mla_sample *sample, mla_error *err) {
+/* Tokens and columns of what is answered, and how many rows that is; all of
+   them are the sample so far. */
+static int64_t all_rows(const mla_vector *v, int64_t shape[2],
+                        mla_sample *sample) {
   int32_t slot = row_slot(v->problem.op);
-  int64_t shape[2] = {0, 1};
+  shape[0] = 0, shape[1] = 1;
   *sample = (mla_sample){NULL, 0, 0};
-  if (slot < 0 || !v->tensor[slot].data) return MLA_OK;
+  if (slot < 0 || !v->tensor[slot].data) return 0;
   const mla_tensor *t = &v->tensor[slot];
   int64_t live = mla_vector_live(v, slot);
   shape[0] = live >= 0 ? live : t->shape[0];
   for (int32_t a = 1; a + 1 < t->rank; a++) shape[1] *= t->shape[a];
-  int64_t rows = shape[0] * shape[1];
+  return sample->count = sample->total = shape[0] * shape[1];
+}
+
+/* Rows that are padding are no part of the sample. */
+static mla_status take_all(const mla_vector *v, const int64_t shape[2],
+                           mla_sample *sample, mla_error *err) {
+  if (shape[0] == v->tensor[row_slot(v->problem.op)].shape[0]) return MLA_OK;
+  return cross(v, shape, shape[0], shape[1], sample, err);
+}
+
+mla_status mla_sample_few(const mla_vector *v, double most_flops,
+                          mla_sample *sample, mla_error *err) {
+  int64_t shape[2];
+  if (all_rows(v, shape, sample) == 0) return MLA_OK;
+  if (flops_of(v) <= most_flops) return take_all(v, shape, sample, err);
+  return cross(v, shape, at_most(FEW, shape[0]), at_most(FEW, shape[1]), sample,
+               err);
+}
+
+mla_status mla_sample_rows(const mla_vector *v, double most_flops,
+                           mla_sample *sample, mla_error *err) {
+  int64_t shape[2];
+  int64_t rows = all_rows(v, shape, sample);
   double flops = flops_of(v);
-  sample->count = sample->total = rows;
   if (rows == 0) return MLA_OK;
-  if (flops <= most_flops || rows <= FEWEST) {
-    if (shape[0] == t->shape[0]) return MLA_OK;
-    return cross(v, shape, shape[0], shape[1], sample, err);
-  }
+  if (flops <= most_flops || rows <= FEWEST)
+    return take_all(v, shape, sample, err);
   int64_t want = (int64_t)((double)rows * (most_flops / flops));
   if (want < FEWEST) want = FEWEST;
   int64_t c = sampled_columns(v, shape[1]);

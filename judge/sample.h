@@ -16,5 +16,9 @@ typedef struct mla_sample {
 /* Rows of answers that cost about most_flops together. */
 mla_status mla_sample_rows(const mla_vector *v, double most_flops,
                            mla_sample *sample, mla_error *err);
+/* Where all would cost more, four rows of each of four tokens: what a benchmark
+   looks at before it times. A request without such a token costs nothing. */
+mla_status mla_sample_few(const mla_vector *v, double most_flops,
+                          mla_sample *sample, mla_error *err);
 
 #endif

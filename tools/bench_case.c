@@ -200,7 +200,7 @@ static int check(setting *s, bench_result *r) {
   memset(&e, 0, sizeof e);
   uint64_t bytes = s->answer.workspace_bytes;
   mla_status status =
-      mla_expectation_make(&s->v, &s->answer.numerics, NULL, &e, &s->err);
+      mla_expectation_few(&s->v, &s->answer.numerics, &e, &s->err);
   if (status == MLA_OK)
     status = mla_run(s->plan, &s->args[0], mla_place_workspace(&s->place),
                      bytes, NULL, &s->err);

@@ -139,6 +139,28 @@ static int same_answers(const char *a, const char *b) {
   return same;
 }
 
+/* A benchmark asks four rows of each of four tokens, both ends among them; all
+   of what costs little. */
+START_TEST(few_rows_are_asked) {
+  mla_vector v;
+  mla_expectation e;
+  mla_error err = mla_error_init();
+  make("decode:f32:b6,h16,q1,page16,len=2000", MLA_POISON_NAN, &v);
+  ck_assert_int_eq(mla_expectation_few(&v, NULL, &e, &err), MLA_OK);
+  ck_assert_int_eq(e.rows, 16);
+  ck_assert_int_eq(e.rows_total, 6 * 16);
+  ck_assert_int_eq(e.row[0], 0);
+  ck_assert_int_eq(e.row[15], 6 * 16 - 1);
+  mla_expectation_free(&e);
+  mla_vector_free(&v);
+  make("decode:f32:b6,h16,q1,page16,len=20", MLA_POISON_NAN, &v);
+  ck_assert_int_eq(mla_expectation_few(&v, NULL, &e, &err), MLA_OK);
+  ck_assert_int_eq(e.rows, 6 * 16);
+  mla_expectation_free(&e);
+  mla_vector_free(&v);
+}
+END_TEST
+
 /* The same requests in other pages, strides and limits ask the same. */
 START_TEST(layout_is_not_part_of_the_question) {
   const char *base = "decode:f32:b2,h3,q2,page16,len=20+9,l64,r8";
@@ -411,6 +433,7 @@ int main(void) {
   tcase_add_test(tcase, calls_are_lawful);
   tcase_add_test(tcase, a_call_is_a_function_of_its_name);
   tcase_add_test(tcase, what_must_not_be_read_is_poison);
+  tcase_add_test(tcase, few_rows_are_asked);
   tcase_add_test(tcase, layout_is_not_part_of_the_question);
   tcase_add_test(tcase, turned_axes_change_places);
   tcase_add_test(tcase, spoiled_requests_have_no_meaning);
