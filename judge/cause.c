@@ -105,25 +105,14 @@ void mla_find_cause(hearing *h) {
 
 /* ---------------------------------------------------- where tensors begin */
 
-static int has_wrong_output(const mla_verdict *verdict) {
-  for (int32_t i = 0; i < verdict->outputs; i++)
-    if (mla_output_fails(&verdict->output[i])) return 1;
-  return 0;
-}
-
 /* Is every output right, of a run with the tensors there? */
 static int is_right(hearing *h, mla_side side) {
   if (!mla_hearing_run(h, h->v, poison_of(h), side)) return 0;
   h->verdict->repeated++;
   for (int32_t i = 0; i < h->verdict->outputs; i++) {
-    int32_t slot = h->verdict->output[i].slot;
     mla_output_verdict o;
-    unsigned char own = h->v->role[slot] == MLA_ROLE_OUT
-                            ? mla_vector_poison(h->v, slot, poison_of(h))
-                            : 0;
-    if (mla_compare_output(h->v, &h->expectation, slot, &h->answer.numerics,
-                           mla_place_bytes(&h->place, slot), own, &o,
-                           &h->err) != MLA_OK ||
+    if (mla_hearing_compare(h, h->verdict->output[i].slot, poison_of(h), &o) !=
+            MLA_OK ||
         mla_output_fails(&o))
       return 0;
   }
@@ -132,7 +121,7 @@ static int is_right(hearing *h, mla_side side) {
 
 void mla_find_alignment(hearing *h) {
   mla_verdict *verdict = h->verdict;
-  if (!has_wrong_output(verdict) || verdict->differs || verdict->fences[0])
+  if (!mla_outputs_fail(verdict) || verdict->differs || verdict->fences[0])
     return;
   if (is_right(h, MLA_SIDE_EVEN) && !is_right(h, MLA_SIDE_END))
     say(h, MLA_FOLLOWS_ALIGNMENT,

@@ -395,3 +395,9 @@ mla_status mla_compare_output(const mla_vector *v, const mla_expectation *e,
 int mla_output_fails(const mla_output_verdict *o) {
   return o->bad > 0 || o->unwritten > 0 || o->outside[0] != '\0';
 }
+
+int mla_outputs_fail(const mla_verdict *verdict) {
+  for (int32_t i = 0; i < verdict->outputs; i++)
+    if (mla_output_fails(&verdict->output[i])) return 1;
+  return 0;
+}

@@ -19,6 +19,8 @@ mla_status mla_compare_output(const mla_vector *v, const mla_expectation *e,
 
 /* Does this output fail the vector? */
 int mla_output_fails(const mla_output_verdict *o);
+/* Does one of them? */
+int mla_outputs_fail(const mla_verdict *verdict);
 
 /* "request 0, token 1, head 17, dim 203": an index in the spec's words. */
 void mla_describe_index(const mla_vector *v, int32_t slot, const int64_t *index,

@@ -34,35 +34,33 @@ static mla_status ask(const mla_vector *v, const mla_selection *selection,
   return status;
 }
 
-/* What the sample asks, which is e's from now on. */
-static mla_status ask_sample(const mla_vector *v, const mla_sample *sample,
-                             const mla_numerics *emulate, const char *keep,
-                             mla_expectation *e, mla_error *err) {
-  e->row = sample->row;
-  e->rows = sample->count;
-  e->rows_total = sample->total;
-  mla_selection selection = {sample->row ? sample->count : 0, sample->row};
-  int nothing = sample->total == 0 && v->tensor[MLA_T_OUT].data != NULL;
+typedef mla_status sampler(const mla_vector *v, double most_flops,
+                           mla_sample *sample, mla_error *err);
+
+static mla_status make(const mla_vector *v, sampler *choose,
+                       const mla_numerics *emulate, const char *keep,
+                       mla_expectation *e, mla_error *err) {
+  mla_sample sample;
+  memset(e, 0, sizeof *e);
+  mla_status status = choose(v, MLA_SAMPLE_ABOVE, &sample, err);
+  if (status != MLA_OK) return status;
+  e->row = sample.row;
+  e->rows = sample.count;
+  e->rows_total = sample.total;
+  mla_selection selection = {sample.row ? sample.count : 0, sample.row};
+  int nothing = sample.total == 0 && v->tensor[MLA_T_OUT].data != NULL;
   return nothing ? MLA_OK : ask(v, &selection, emulate, keep, e, err);
 }
 
 mla_status mla_expectation_make(const mla_vector *v,
                                 const mla_numerics *emulate, const char *keep,
                                 mla_expectation *e, mla_error *err) {
-  mla_sample sample;
-  memset(e, 0, sizeof *e);
-  mla_status status = mla_sample_rows(v, MLA_SAMPLE_ABOVE, &sample, err);
-  return status == MLA_OK ? ask_sample(v, &sample, emulate, keep, e, err)
-                          : status;
+  return make(v, mla_sample_rows, emulate, keep, e, err);
 }
 
 mla_status mla_expectation_few(const mla_vector *v, const mla_numerics *emulate,
                                mla_expectation *e, mla_error *err) {
-  mla_sample sample;
-  memset(e, 0, sizeof *e);
-  mla_status status = mla_sample_few(v, MLA_SAMPLE_ABOVE, &sample, err);
-  return status == MLA_OK ? ask_sample(v, &sample, emulate, NULL, e, err)
-                          : status;
+  return make(v, mla_sample_few, emulate, NULL, e, err);
 }
 
 void mla_expectation_free(mla_expectation *e) {

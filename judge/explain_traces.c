@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "compare.h"
 #include "dmath.h"
 #include "dtype.h"
 #include "explain.h"
@@ -35,14 +36,6 @@ static int explain_fence(const char *fence, mla_look *look) {
 
 static const char with_mates[] =
     "a request, or a row, gets other bits without its batch mates";
-
-static int has_wrong_values(const mla_verdict *verdict) {
-  for (int32_t i = 0; i < verdict->outputs; i++) {
-    const mla_output_verdict *o = &verdict->output[i];
-    if (o->bad > 0 || o->unwritten > 0 || o->outside[0]) return 1;
-  }
-  return 0;
-}
 
 /* Rows that are not empty: there is something to compute. */
 static int has_live_rows(const mla_evidence *e) {
@@ -100,12 +93,12 @@ int mla_explain_traces(const mla_vector *v, const mla_evidence *e,
     return mla_look_set(look, "RACE", "runs of two threads meet in memory");
   if (explain_follows(verdict)) return 1;
   if (verdict->unstable && v->problem.op == MLA_OP_INDEX &&
-      !has_wrong_values(verdict))
+      !mla_outputs_fail(verdict))
     return mla_look_set(look, "TOPK",
                         "a choice, or its order, varies from run to run");
   if (verdict->unstable)
     return mla_look_set(look, "RACE", "equal runs give different bits");
-  if (verdict->mates && !has_wrong_values(verdict))
+  if (verdict->mates && !mla_outputs_fail(verdict))
     return mla_look_set(look, "INVARIANCE", with_mates);
   if (verdict->outputs && nothing_is_written(v, e, verdict))
     return mla_look_set(look, "HONESTY", "says yes and writes nothing");

@@ -44,6 +44,9 @@ int mla_hearing_run_again(hearing *h, const mla_vector *v, unsigned char poison,
 /* What a plan serves before the vector, where the case asks for it. */
 int mla_hearing_serve_earlier(hearing *h, unsigned char poison);
 int mla_hearing_is_output(const hearing *h, int slot);
+/* What the last run gave in that slot, filled with that poison before it. */
+mla_status mla_hearing_compare(hearing *h, int slot, unsigned char poison,
+                               mla_output_verdict *o);
 
 /* Runs it again with other poisons, on the other side of the pages. */
 void mla_repeat(hearing *h);

@@ -228,6 +228,16 @@ int mla_hearing_is_output(const hearing *h, int slot) {
   return h->v->role[slot] & MLA_ROLE_OUT;
 }
 
+mla_status mla_hearing_compare(hearing *h, int slot, unsigned char poison,
+                               mla_output_verdict *o) {
+  unsigned char own = h->v->role[slot] == MLA_ROLE_OUT
+                          ? mla_vector_poison(h->v, slot, poison)
+                          : 0;
+  return mla_compare_output(h->place.vector, &h->expectation, slot,
+                            &h->answer.numerics,
+                            mla_place_bytes(&h->place, slot), own, o, &h->err);
+}
+
 static int compare(hearing *h) {
   mla_verdict *verdict = h->verdict;
   for (int s = 0; s < MLA_T_COUNT; s++) {
@@ -235,13 +245,8 @@ static int compare(hearing *h) {
     if (verdict->outputs == MLA_VERDICT_OUTPUTS)
       return end(h, MLA_VERDICT_ERROR, "more outputs than can be judged");
     mla_output_verdict *o = &verdict->output[verdict->outputs++];
-    unsigned char poison =
-        h->v->role[s] == MLA_ROLE_OUT
-            ? mla_vector_poison(h->v, s, (unsigned char)h->options->poison)
-            : 0;
     mla_status status =
-        mla_compare_output(h->v, &h->expectation, s, &h->answer.numerics,
-                           mla_place_bytes(&h->place, s), poison, o, &h->err);
+        mla_hearing_compare(h, s, (unsigned char)h->options->poison, o);
     if (status != MLA_OK)
       return end(h, MLA_VERDICT_ERROR, "%s", h->err.message);
     if (mla_output_fails(o)) verdict->kind = MLA_VERDICT_FAIL;

@@ -68,12 +68,7 @@ static void compare_again(hearing *h, unsigned char poison) {
   for (int32_t i = 0; i < verdict->outputs; i++) {
     mla_output_verdict *kept = &verdict->output[i], o;
     if (kept->compare == MLA_COMPARE_BYTES || mla_output_fails(kept)) continue;
-    unsigned char own = h->v->role[kept->slot] == MLA_ROLE_OUT
-                            ? mla_vector_poison(h->v, kept->slot, poison)
-                            : 0;
-    mla_status status = mla_compare_output(
-        h->place.vector, &h->expectation, kept->slot, &h->answer.numerics,
-        mla_place_bytes(&h->place, kept->slot), own, &o, &h->err);
+    mla_status status = mla_hearing_compare(h, kept->slot, poison, &o);
     if (status != MLA_OK || !mla_output_fails(&o)) continue;
     *kept = o;
     verdict->kind = MLA_VERDICT_FAIL;

@@ -101,12 +101,18 @@ static void describe(const mla_problem *p, mla_answer *answer) {
   mla_sm90_even_promise(p, answer);
 }
 
+static const mla_tensor *rows_of(const mla_gpu_call *c) {
+  return mla_arg(c->args, absorbs(c->p) ? MLA_T_Q_NOPE : MLA_T_O_LATENT);
+}
+static const mla_tensor *weights_of(const mla_gpu_call *c) {
+  return mla_arg(c->args, absorbs(c->p) ? MLA_T_W_UK : MLA_T_W_UV);
+}
+static const mla_tensor *out_of(const mla_gpu_call *c) {
+  return mla_arg(c->args, absorbs(c->p) ? MLA_T_Q_LATENT : MLA_T_OUT);
+}
+
 static mla_sm90_product product_of(const mla_gpu_call *c) {
-  const int turned = absorbs(c->p);
-  const mla_tensor *a =
-      mla_arg(c->args, turned ? MLA_T_Q_NOPE : MLA_T_O_LATENT);
-  const mla_tensor *w = mla_arg(c->args, turned ? MLA_T_W_UK : MLA_T_W_UV);
-  const mla_tensor *out = mla_arg(c->args, turned ? MLA_T_Q_LATENT : MLA_T_OUT);
+  const mla_tensor *a = rows_of(c), *w = weights_of(c), *out = out_of(c);
   mla_sm90_product t = {};
   t.a = a->data;
   t.w = w->data;
@@ -115,7 +121,7 @@ static mla_sm90_product product_of(const mla_gpu_call *c) {
   t.m = a->shape[0];
   t.n = out->shape[2];
   t.k = a->shape[2];
-  t.columns = turned;
+  t.columns = absorbs(c->p);
   t.a_row = a->stride[0];
   t.a_head = a->stride[1];
   t.w_row = w->stride[1];
@@ -126,13 +132,8 @@ static mla_sm90_product product_of(const mla_gpu_call *c) {
 }
 
 static int takes(const mla_gpu_call *c) {
-  const int turned = absorbs(c->p);
-  return mla_sm90_even_walk(
-             mla_arg(c->args, turned ? MLA_T_Q_NOPE : MLA_T_O_LATENT)) &&
-         mla_sm90_even_walk(
-             mla_arg(c->args, turned ? MLA_T_W_UK : MLA_T_W_UV)) &&
-         mla_sm90_even_walk(
-             mla_arg(c->args, turned ? MLA_T_Q_LATENT : MLA_T_OUT));
+  return mla_sm90_even_walk(rows_of(c)) && mla_sm90_even_walk(weights_of(c)) &&
+         mla_sm90_even_walk(out_of(c));
 }
 
 /* Whole tiles of many rows. */
