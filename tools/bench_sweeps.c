@@ -41,12 +41,18 @@ static const char *const batches[] = {BATCHES("h16,q1"),
                                       BATCHES("h128,q2"),
                                       NULL};
 
+/* One request, then as many keys in all at each length as in the longest: a
+   machine is full of short ones when there are many. */
 static const char *const lengths[] = {
     "decode:bf16:b1,h128,q1,page64,len=1024",
     "decode:bf16:b1,h128,q1,page64,len=4096",
     "decode:bf16:b1,h128,q1,page64,len=16384",
     "decode:bf16:b1,h128,q1,page64,len=65536",
     "decode:bf16:b1,h128,q1,page64,len=131072",
+    "decode:bf16:b2,h128,q1,page64,len=65536",
+    "decode:bf16:b8,h128,q1,page64,len=16384",
+    "decode:bf16:b32,h128,q1,page64,len=4096",
+    "decode:bf16:b128,h128,q1,page64,len=1024",
     NULL};
 
 /* Pairs of as many keys, in 32 requests of four lengths and in 8 of one: how
@@ -125,7 +131,7 @@ static const char *const layer[] = {LAYER("1"), LAYER("8"), LAYER("32"),
 static const bench_sweep sweeps[] = {
     {"decode", "one request, few heads to many", decode},
     {"batches", "heads x queries x batch x length, dense bf16", batches},
-    {"lengths", "128 heads, 1k to 128k keys", lengths},
+    {"lengths", "128 heads, 1k to 128k keys, one request and many", lengths},
     {"ragged", "lengths 1, 17, 100, 5000, eight of each, and one", ragged},
     {"prefill", "causal, keys 192 wide, values 128", prefill},
     {"sparse", "2048 listed entries a row", sparse},
