@@ -27,15 +27,31 @@ static const char *length_of(const bench_result *r) {
   return r->id + stem_of(r->id) + 5;
 }
 
-/* Lengths in the order of their first case; how many. */
+/* It has no other length: the list above says all. */
+static int is_alone(const bench_run *run, int i) {
+  for (int k = 0; k < run->count; k++)
+    if (k != i && same_stem(run->result[k].id, run->result[i].id)) return 0;
+  return 1;
+}
+
+/* Decimal numbers without zeros before them. */
+static int is_less(const char *a, const char *b) {
+  size_t m = strlen(a), n = strlen(b);
+  return m < n || (m == n && strcmp(a, b) < 0);
+}
+
+/* The lengths, ascending, of the first that there are; how many. */
 static int columns_of(const bench_run *run,
                       const char *(*column)[MOST_COLUMNS]) {
   int count = 0, at;
   for (int i = 0; i < run->count; i++) {
-    if (!stem_of(run->result[i].id)) continue;
+    if (is_alone(run, i)) continue;
     const char *length = length_of(&run->result[i]);
     for (at = 0; at < count && strcmp((*column)[at], length) != 0;) at++;
-    if (at == count && count < MOST_COLUMNS) (*column)[count++] = length;
+    if (at < count || count == MOST_COLUMNS) continue;
+    for (at = count++; at > 0 && is_less(length, (*column)[at - 1]); at--)
+      (*column)[at] = (*column)[at - 1];
+    (*column)[at] = length;
   }
   return count;
 }
@@ -43,7 +59,7 @@ static int columns_of(const bench_run *run,
 static int is_first(const bench_run *run, int i) {
   for (int k = 0; k < i; k++)
     if (same_stem(run->result[k].id, run->result[i].id)) return 0;
-  return stem_of(run->result[i].id) > 0;
+  return !is_alone(run, i);
 }
 
 static void print_cell(const bench_run *run, const char *id,

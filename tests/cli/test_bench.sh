@@ -50,12 +50,15 @@ expect 0 bench --milliseconds 1 --rotate 1 --case "$small" \
 
 # lengths side by side; weights in turn
 expect 0 bench --milliseconds 1 --rotate 1 --case \
+  'decode:bf16:b2,h3,q1,page16,l64,r16,len=190' \
   'decode:bf16:b2,h3,q1,page16,l64,r16,len=40' \
-  'decode:bf16:b2,h3,q1,page16,l64,r16,len=90' 'matmul:f32:m2,n40,k64' \
+  'decode:bf16:b1,h3,q1,page16,l64,r16,len=50' 'matmul:f32:m2,n40,k64' \
   'q_absorb:bf16:n2,h2,l64,p16' 'v_expand:bf16:n2,h2,l64,v16'
-has out 'share of the nearer peak'
+has out 'share of the nearer peak   len        40  len       190'
 [ "$(grep -c 'decode:bf16:b2,h3,q1,page16' "$work/out")" = 3 ] ||
   fail 'two lengths are not one line'
+[ "$(grep -c 'decode:bf16:b1,h3,q1,page16' "$work/out")" = 1 ] ||
+  fail 'a line that has one length alone is there twice'
 
 # a wrong answer gets no time
 expect 1 bench --backend planted --options 'fault=yarn-factor' \
