@@ -215,11 +215,13 @@ static void put_all(const work *w, const weighted *x, const mla_row_terms *t,
     put_wide(sink, MLA_WIDE_G, row, d, keep * w->sum_g[d] / sum);
     put_wide(sink, MLA_WIDE_Z, row, d, z);
     if (!x->up_projected) continue;
+    /* Absorbed, the sink's part is taken off before the product: what that
+       rounds to next to nothing is as large with a sink as without. */
     put_wide(sink, MLA_WIDE_R1, row, d,
-             keep * (mla_sqrt(w->square[NORM_R1][d]) + x->tiny));
+             keep * mla_sqrt(w->square[NORM_R1][d]) + x->tiny);
     put_wide(sink, MLA_WIDE_R2, row, d, keep * mla_sqrt(w->square[NORM_R2][d]));
     put_wide(sink, MLA_WIDE_NU, row, d,
-             keep * root_latent * (mla_sqrt(w->square[NORM_NU][d]) + 0x1p-126));
+             root_latent * (keep * mla_sqrt(w->square[NORM_NU][d]) + 0x1p-126));
   }
 }
 

@@ -98,7 +98,7 @@ class Row:
         if self.up:
             r1, r2, nu = self.up
             x += MU * u.mid * (self.norm(pv * r1[:, None]) + a)
-            x += MU * u.mid * self.keep * self.tiny
+            x += MU * u.mid * self.tiny
             x += MU * u.mid * out * self.norm(p * r1)
             x += LAMBDA * u.acc * self.norm(pv * r2[:, None])
             x += LAMBDA * u.acc * out * self.norm(p * r2)
