@@ -186,7 +186,7 @@ static void fill_part(mla_gen *g, int64_t part, int64_t n, int64_t h) {
   int nothing = is_nothing(g, part, row);
   int nan = g->c->num[MLA_K_DIST] == MLA_DIST_NAN && part == 1;
   double lse = nothing ? nothing * mla_inf() : part_lse(g, part, row, rows);
-  if (nan && row % 3 == 0) lse = mla_nan();
+  if (nan && !nothing && row % 3 == 0) lse = mla_nan();
   mla_put(l->data, l->dtype, mla_at3(l, part, n, h), lse);
   for (int64_t d = 0; d < width && !nothing; d++) {
     double x = mla_gen_value(g, rng, (part * rows + row) * width + d, d);
