@@ -128,6 +128,17 @@ static void attend_task(void *state, int64_t index, int thread) {
   else
     mla_cpu_decode_split(d, u, w->split, mla_cpu_decode_slot(d, u, w->split, 0),
                          &s);
+  if (w->split >= 0) mla_cpu_finish(&d->schedule.progress[w->unit]);
+}
+
+/* Attention, then folding: in one loop, so that who is done with the one goes
+   on to the other, for which only the splits of its own unit must be there. */
+static void decode_task(void *state, int64_t index, int thread) {
+  const mla_cpu_decode *d = state;
+  if (index < d->schedule.works)
+    attend_task(state, index, thread);
+  else
+    mla_cpu_decode_fold(state, index - d->schedule.works, thread);
 }
 
 static void decode_run(const mla_cpu_context *c, const mla_args *args,
@@ -157,9 +168,8 @@ static void decode_run(const mla_cpu_context *c, const mla_args *args,
   decode_take(&arena, &d);
   mla_cpu_schedule_make(&d.schedule, c, d.seq_lens->shape[0], d.seq_lens->data,
                         d.starts->data);
-  mla_cpu_parallel(c->threads, d.schedule.works, attend_task, &d);
-  mla_cpu_parallel(c->threads, mla_cpu_decode_folds(&d), mla_cpu_decode_fold,
-                   &d);
+  mla_cpu_parallel(c->threads, d.schedule.works + mla_cpu_decode_folds(&d),
+                   decode_task, &d);
 }
 
 static uint64_t decode_workspace(const mla_cpu_context *c) {

@@ -91,9 +91,9 @@ static void fold_tiles(const mla_cpu_decode *d, const mla_cpu_unit *u,
 }
 
 /*
- * Folds a slice of the parts of one panel of a shared unit, in order. A panel's
- * maximum and denominator are found anew for each slice: few panels and many
- * threads are the usual case.
+ * Folds a slice of the parts of one panel of a shared unit, in order, once all
+ * are there. A panel's maximum and denominator are found anew for each slice:
+ * few panels and many threads are the usual case.
  */
 void mla_cpu_decode_fold(void *state, int64_t index, int thread) {
   const mla_cpu_decode *d = state;
@@ -103,11 +103,13 @@ void mla_cpu_decode_fold(void *state, int64_t index, int thread) {
   int64_t first = v_dim / step * slice / slices * step;
   int64_t count = v_dim / step * (slice + 1) / slices * step - first;
   index /= slices;
-  const mla_cpu_unit *u = &d->schedule.unit[index / d->schedule.panels];
+  int64_t unit = index / d->schedule.panels;
+  const mla_cpu_unit *u = &d->schedule.unit[unit];
   int panel = (int)(index % d->schedule.panels);
   int64_t splits = mla_cpu_splits(u->length, d->c->limits.num_splits);
   mla_cpu_decode_scratch s = mla_cpu_decode_scratch_of(d, thread);
   if ((int64_t)panel * LANES >= u->rows || count == 0) return;
+  mla_cpu_wait_for(&d->schedule.progress[unit], splits);
   if (s.few.q) {
     if (first == 0) fold_few(d, u, panel, &s);
     return;

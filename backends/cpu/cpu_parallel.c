@@ -50,23 +50,31 @@ static int64_t take(mla_cpu_progress *p) {
   return i;
 }
 
-/* Waits for whoever is at the group's tasks before `end`; for long only where
-   there are more threads than cores, and then these want the core. */
-static void wait_for(const mla_cpu_progress *p, int64_t end) {
+#endif
+
+/* For long only where there are more threads than cores, and then these want
+   the core. Without threads nothing is waited for: tasks run in order. */
+void mla_cpu_wait_for(const mla_cpu_progress *p, int64_t count) {
+#ifdef _OPENMP
   int64_t done;
   for (int turns = 0;; turns++) {
 #pragma omp atomic read seq_cst
     done = p->done;
-    if (done >= end) return;
+    if (done >= count) return;
     if (turns > patience) give_way();
   }
+#else
+  (void)p;
+  (void)count;
+#endif
 }
 
-static void finish(mla_cpu_progress *p) {
+void mla_cpu_finish(mla_cpu_progress *p) {
+#ifdef _OPENMP
 #pragma omp atomic update seq_cst
+#endif
   p->done++;
 }
-#endif
 
 void mla_cpu_parallel_stages(int threads, int64_t groups, int stages,
                              const int64_t *ends, mla_cpu_progress *progress,
@@ -83,9 +91,9 @@ void mla_cpu_parallel_stages(int threads, int64_t groups, int stages,
         int64_t g = (home + k) % groups;
         int s = 0;
         for (int64_t i = take(&progress[g]); i < all; i = take(&progress[g])) {
-          while (i >= ends[s]) wait_for(&progress[g], ends[s++]);
+          while (i >= ends[s]) mla_cpu_wait_for(&progress[g], ends[s++]);
           task(state, g * all + i, omp_get_thread_num());
-          finish(&progress[g]);
+          mla_cpu_finish(&progress[g]);
         }
       }
     }

@@ -22,6 +22,14 @@ typedef struct mla_cpu_progress {
 } mla_cpu_progress;
 
 /*
+ * Tasks of mla_cpu_parallel that need what others of the same loop make: those
+ * say when they are done, these wait until `count` of them are. Whoever is
+ * waited for must have a lower number: it has then been taken by a thread.
+ */
+void mla_cpu_finish(mla_cpu_progress *progress);
+void mla_cpu_wait_for(const mla_cpu_progress *progress, int64_t count);
+
+/*
  * The same for `groups` times ends[stages - 1] tasks, group after group: task i
  * of a group, ends[s - 1] <= i < ends[s], is of stage s and begins when all
  * stages before it are done in that group. Threads begin with a group of their

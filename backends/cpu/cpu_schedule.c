@@ -66,6 +66,8 @@ void mla_cpu_schedule_take(mla_cpu_arena *arena, mla_cpu_schedule *s,
   s->slot_panels = room;
   s->unit = mla_cpu_take(arena, (uint64_t)panels, sizeof *s->unit);
   s->work = mla_cpu_take(arena, (uint64_t)(panels + room), sizeof *s->work);
+  s->progress = mla_cpu_take(arena, (uint64_t)mla_cpu_min(panels, room / 2),
+                             sizeof *s->progress);
   s->slots =
       mla_cpu_take(arena, (uint64_t)room, (uint64_t)floats * sizeof(float));
 }
@@ -177,6 +179,7 @@ static void share_out(mla_cpu_schedule *s, const mla_cpu_context *c) {
     if (c->threads == 1 || splits < 2 || used + need > s->slot_panels) break;
     if (u->work < large) break;
     u->slot = used;
+    s->progress[i].done = 0;
     used += need;
   }
   s->shared_units = i;

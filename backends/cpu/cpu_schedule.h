@@ -11,6 +11,7 @@
 #define MLA_CPU_SCHEDULE_H
 
 #include "cpu_internal.h"
+#include "cpu_parallel.h"
 
 #define MLA_CPU_TILE_PANELS 8
 
@@ -39,6 +40,7 @@ typedef struct mla_cpu_schedule {
   int64_t shared_units; /* the first of unit[], whose parts wait in slots */
   float *slots;         /* [slot] parts, of a unit split after split */
   int64_t slot_panels;  /* room, in panels */
+  mla_cpu_progress *progress; /* of each shared unit's splits */
 } mla_cpu_schedule;
 
 /* Keys of one split of a request; a multiple of MLA_CPU_BLOCK. */
