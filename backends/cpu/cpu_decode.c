@@ -141,6 +141,18 @@ static void decode_task(void *state, int64_t index, int thread) {
     mla_cpu_decode_fold(state, index - d->schedule.works, thread);
 }
 
+/* Do a matrix unit's keys come from memory? Hints for what the last-level cache
+   keeps from step to step cost its products more than they gain. */
+static int is_far(const mla_cpu_decode *d) {
+  enum { kept = 96 << 20 };
+  const int32_t *length = d->seq_lens->data;
+  int64_t keys = 0;
+  if (!mla_cpu_decode_by_tiles(d->c)) return 0;
+  for (int64_t i = 0; i < d->seq_lens->shape[0]; i++) keys += length[i];
+  keys *= d->c->problem.num_kv_heads;
+  return keys * d->c->problem.head_dim * (int64_t)sizeof(uint16_t) > kept;
+}
+
 static void decode_run(const mla_cpu_context *c, const mla_args *args,
                        void *workspace) {
   if (c->problem.flags & MLA_SPARSE) {
@@ -165,6 +177,7 @@ static void decode_run(const mla_cpu_context *c, const mla_args *args,
   d.k_entries = mla_cpu_entries_of(c, args, MLA_T_CACHE, compute);
   if (d.v_cache)
     d.v_entries = mla_cpu_entries_of(c, args, MLA_T_V_CACHE, compute);
+  d.far = is_far(&d);
   decode_take(&arena, &d);
   mla_cpu_schedule_make(&d.schedule, c, d.seq_lens->shape[0], d.seq_lens->data,
                         d.starts->data);

@@ -35,6 +35,7 @@ typedef struct mla_cpu_decode {
       *out, *lse;
   mla_cpu_entries k_entries, v_entries; /* where entries have scales */
   mla_cpu_schedule schedule;
+  int far; /* a matrix unit's keys are fetched ahead */
   unsigned char *scratch;
   uint64_t scratch_bytes;
 } mla_cpu_decode;

@@ -154,13 +154,18 @@ static void attend_key_tiles(const mla_cpu_decode *d, const mla_cpu_unit *u,
                              int64_t first, int64_t last,
                              mla_cpu_decode_scratch *s) {
   mla_cpu_tile_block b;
-  key_list keys;
+  key_list keys, next;
   memset(&b, 0, sizeof b);
   b.fresh = 1;
-  keys.d = d;
-  keys.u = u;
+  b.ahead = d->far ? fetch_keys : NULL;
+  b.ahead_state = &next;
+  keys.d = next.d = d;
+  keys.u = next.u = u;
+  /* Where one thread has all splits, the next one's keys come next. */
+  int64_t end = u->slot < 0 ? s->tile.limit[s->tile.panels * LANES - 1] : last;
   do { /* no keys at all: what is fresh gets its zeros */
     list_keys(&keys, first, last, MLA_CPU_TILE_BLOCK);
+    if (d->far) list_keys(&next, first + keys.n, end, MLA_CPU_TILE_BLOCK);
     b.first = first;
     b.n = keys.n;
     mla_cpu_tiles_keys(&s->tiles, b.n, d->c->problem.head_dim, keys.k,

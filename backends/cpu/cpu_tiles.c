@@ -173,13 +173,15 @@ static const uint16_t *values_of(const work *w, int64_t n, int64_t column,
 }
 
 /* A few columns of the values at a time, which then lie in the nearest cache
-   for all panels. */
+   for all panels; and with each product a share of the keys that come next. */
 static void accumulate(work *w) {
+  int part = 0, parts = (int)(w->tile->v_dim / 32) * w->tile->panels;
   for (int64_t c = 0; c < w->tile->v_dim; c += 32) {
     const uint16_t *values = values_of(w, w->b->n, c, w->t->values);
     for (int p = 0; p < w->tile->panels; p++) {
       float *acc = part_of(w, p).acc + c * LANES;
       int64_t n32 = mla_cpu_round_up(w->sight[p].most, DEPTH);
+      if (w->b->ahead) w->b->ahead(w->b->ahead_state, part++, parts);
       if (n32 > 0)
         w->table->tile_product(n32, values, w->t->weights + p * BLOCK * LANES,
                                !w->b->fresh, acc);

@@ -31,7 +31,9 @@ typedef struct mla_cpu_tile_block {
   int64_t values_ld;      /* numbers from 32 columns to the next */
   int64_t first;          /* position of the first key */
   int n;
-  int fresh; /* acc is not cleared: nothing to add to */
+  int fresh;               /* acc is not cleared: nothing to add to */
+  mla_cpu_ahead_fn *ahead; /* NULL: nothing to fetch */
+  const void *ahead_state;
 } mla_cpu_tile_block;
 
 void mla_cpu_tiles_take(mla_cpu_arena *arena, mla_cpu_tiles *tiles, int panels,
