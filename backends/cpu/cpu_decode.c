@@ -117,18 +117,30 @@ static void attend_whole(const mla_cpu_decode *d, const mla_cpu_unit *u,
         d, u, p, mla_cpu_part_at(s->whole + p * floats, v_dim), s);
 }
 
+/* Some panels of a unit. */
+static mla_cpu_unit rows_of_work(const mla_cpu_unit *u, const mla_cpu_work *w) {
+  mla_cpu_unit some = *u;
+  some.row += w->panel * LANES;
+  some.rows =
+      (int32_t)mla_cpu_min(w->panels * LANES, u->rows - w->panel * LANES);
+  some.panels = w->panels;
+  return some;
+}
+
 static void attend_task(void *state, int64_t index, int thread) {
   const mla_cpu_decode *d = state;
   const mla_cpu_work *w = &d->schedule.work[index];
-  const mla_cpu_unit *u = &d->schedule.unit[w->unit];
+  const mla_cpu_unit *whole = &d->schedule.unit[w->unit];
+  mla_cpu_unit u = rows_of_work(whole, w);
   mla_cpu_decode_scratch s = mla_cpu_decode_scratch_of(d, thread);
-  mla_cpu_decode_queries(d, u, &s);
-  if (w->split < 0)
-    attend_whole(d, u, &s);
-  else
-    mla_cpu_decode_split(d, u, w->split, mla_cpu_decode_slot(d, u, w->split, 0),
-                         &s);
-  if (w->split >= 0) mla_cpu_finish(&d->schedule.progress[w->unit]);
+  mla_cpu_decode_queries(d, &u, &s);
+  if (w->split < 0) {
+    attend_whole(d, &u, &s);
+    return;
+  }
+  mla_cpu_decode_split(d, &u, w->split,
+                       mla_cpu_decode_slot(d, whole, w->split, w->panel), &s);
+  mla_cpu_finish(&d->schedule.progress[w->unit], w->panels);
 }
 
 /* Attention, then folding: in one loop, so that who is done with the one goes

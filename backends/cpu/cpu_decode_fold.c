@@ -109,7 +109,7 @@ void mla_cpu_decode_fold(void *state, int64_t index, int thread) {
   int64_t splits = mla_cpu_splits(u->length, d->c->limits.num_splits);
   mla_cpu_decode_scratch s = mla_cpu_decode_scratch_of(d, thread);
   if ((int64_t)panel * LANES >= u->rows || count == 0) return;
-  mla_cpu_wait_for(&d->schedule.progress[unit], splits);
+  mla_cpu_wait_for(&d->schedule.progress[unit], splits * u->panels);
   if (s.few.q) {
     if (first == 0) fold_few(d, u, panel, &s);
     return;

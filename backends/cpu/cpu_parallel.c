@@ -69,11 +69,11 @@ void mla_cpu_wait_for(const mla_cpu_progress *p, int64_t count) {
 #endif
 }
 
-void mla_cpu_finish(mla_cpu_progress *p) {
+void mla_cpu_finish(mla_cpu_progress *p, int64_t count) {
 #ifdef _OPENMP
 #pragma omp atomic update seq_cst
 #endif
-  p->done++;
+  p->done += count;
 }
 
 void mla_cpu_parallel_stages(int threads, int64_t groups, int stages,
@@ -93,7 +93,7 @@ void mla_cpu_parallel_stages(int threads, int64_t groups, int stages,
         for (int64_t i = take(&progress[g]); i < all; i = take(&progress[g])) {
           while (i >= ends[s]) mla_cpu_wait_for(&progress[g], ends[s++]);
           task(state, g * all + i, omp_get_thread_num());
-          mla_cpu_finish(&progress[g]);
+          mla_cpu_finish(&progress[g], 1);
         }
       }
     }

@@ -23,10 +23,10 @@ typedef struct mla_cpu_progress {
 
 /*
  * Tasks of mla_cpu_parallel that need what others of the same loop make: those
- * say when they are done, these wait until `count` of them are. Whoever is
- * waited for must have a lower number: it has then been taken by a thread.
+ * say how much is done, these wait until `count` is. Whoever is waited for must
+ * have a lower number: it has then been taken by a thread.
  */
-void mla_cpu_finish(mla_cpu_progress *progress);
+void mla_cpu_finish(mla_cpu_progress *progress, int64_t count);
 void mla_cpu_wait_for(const mla_cpu_progress *progress, int64_t count);
 
 /*

@@ -7,6 +7,7 @@
 enum {
   least_split = 256,   /* keys: below, folding costs more than it gains */
   most_split = 16384,  /* keep the chains of additions short */
+  usual_split = 4096,  /* at most, unless asked: a task is to be short */
   usual_splits = 16,   /* parts of a long request */
   slots_a_thread = 16, /* full tiles whose parts may wait */
   tasks_a_thread = 3,  /* enough to even out what tasks differ in */
@@ -17,7 +18,8 @@ enum {
 int64_t mla_cpu_split_keys(int64_t length, int32_t wanted_splits) {
   int64_t splits = wanted_splits > 0 ? wanted_splits : usual_splits;
   int64_t keys = mla_cpu_round_up(mla_cpu_ceil(length, splits), MLA_CPU_BLOCK);
-  if (wanted_splits <= 0) keys = mla_cpu_max(keys, least_split);
+  if (wanted_splits <= 0)
+    keys = mla_cpu_min(mla_cpu_max(keys, least_split), usual_split);
   keys = mla_cpu_min(keys, most_split);
   return mla_cpu_max(keys, MLA_CPU_BLOCK);
 }
@@ -31,8 +33,9 @@ int64_t mla_cpu_splits(int64_t length, int32_t wanted_splits) {
 static int64_t most_splits(int64_t length, int32_t wanted_splits) {
   int64_t splits = wanted_splits > 0 ? wanted_splits : usual_splits;
   int64_t least = wanted_splits > 0 ? MLA_CPU_BLOCK : least_split;
+  int64_t most = wanted_splits > 0 ? most_split : usual_split;
   return mla_cpu_min(mla_cpu_ceil(length, least),
-                     mla_cpu_max(splits, mla_cpu_ceil(length, most_split)));
+                     mla_cpu_max(splits, mla_cpu_ceil(length, most)));
 }
 
 int64_t mla_cpu_most_splits(const mla_cpu_context *c) {
@@ -57,7 +60,8 @@ void mla_cpu_schedule_take(mla_cpu_arena *arena, mla_cpu_schedule *s,
   int64_t panels = c->problem.num_kv_heads *
                    (mla_cpu_ceil(rows, LANES) + c->limits.requests);
   int64_t splits = most_splits(c->limits.max_seq_len, c->limits.num_splits);
-  int64_t room = (int64_t)slots_a_thread * c->threads * MLA_CPU_TILE_PANELS;
+  int64_t room = mla_cpu_max((int64_t)slots_a_thread * c->threads, splits);
+  room *= MLA_CPU_TILE_PANELS;
   int64_t floats = mla_cpu_part_floats(c->problem.v_dim);
   if (splits < 2)
     room = 0;
@@ -86,32 +90,27 @@ static int64_t rows_of(const batch *b, int64_t request) {
   return query * mla_cpu_group(&b->context->problem);
 }
 
+/* Of tiles so high; requests of several splits are cut up later. */
 static int64_t count_tasks(const batch *b, int panels) {
   int64_t tasks = 0;
-  for (int64_t i = 0; i < b->requests; i++)
-    tasks += mla_cpu_ceil(rows_of(b, i), (int64_t)panels * LANES) *
-             mla_cpu_max(1, mla_cpu_splits(b->seq_lens[i],
-                                           b->context->limits.num_splits));
+  for (int64_t i = 0; i < b->requests; i++) {
+    int64_t splits =
+        mla_cpu_splits(b->seq_lens[i], b->context->limits.num_splits);
+    int64_t height = splits > 1 ? 1 : panels;
+    tasks +=
+        mla_cpu_ceil(rows_of(b, i), height * LANES) * mla_cpu_max(1, splits);
+  }
   return tasks * b->context->problem.num_kv_heads;
 }
 
-/* Lower tiles; for a matrix unit by a quarter at a time, since what is then
-   left of the rows makes small tasks, which come last. */
-static int lower(int panels, int by_tiles) {
-  if (!by_tiles) return (panels + 1) / 2;
-  return panels - (panels < 4 ? 1 : panels / 4);
-}
-
-/* Tall tiles convert the keys less often, low ones give more tasks. For a
-   matrix unit, converting costs about as much as a panel's products; one task
-   a thread would wait for threads that share a core with another guest's. */
+/* Tall tiles convert the keys less often, low ones give more tasks. */
 static int choose_panels(const batch *b) {
   int panels = mla_cpu_max_panels(b->context);
-  int by_tiles = mla_cpu_decode_by_tiles(b->context);
-  int64_t wanted = by_tiles ? tasks_by_tiles : tasks_a_thread;
-  wanted *= b->context->threads;
+  int64_t wanted =
+      mla_cpu_decode_by_tiles(b->context) ? tasks_by_tiles : tasks_a_thread;
+  wanted = mla_cpu_min(wanted * b->context->threads, count_tasks(b, 1));
   while (panels > 1 && count_tasks(b, panels) < wanted)
-    panels = lower(panels, by_tiles);
+    panels = (panels + 1) / 2;
   return panels;
 }
 
@@ -158,18 +157,51 @@ static void sort_by_work(mla_cpu_unit *u, int64_t count) {
   }
 }
 
-static void add_work(mla_cpu_schedule *s, int64_t unit, int64_t split) {
-  mla_cpu_work w = {(int32_t)unit, (int32_t)split};
+static void add_work(mla_cpu_schedule *s, int64_t unit, int64_t split,
+                     int64_t panel, int64_t panels) {
+  mla_cpu_work w = {(int32_t)unit, (int32_t)split, (int32_t)panel,
+                    (int32_t)panels};
   s->work[s->works++] = w;
 }
 
+static void add_whole(mla_cpu_schedule *s, int64_t unit) {
+  add_work(s, unit, -1, 0, s->unit[unit].panels);
+}
+
 /*
- * The largest units are shared out split by split, while slots last. Those for
- * which none are left come before the splits, which even out what they differ
- * in; the small ones come last.
+ * The splits of shared units, the highest tasks first, as many splits at a time
+ * as there are threads: each goes on with the split that it began with. `left`:
+ * keys x panels of all that have no task yet. A task is three quarters of a
+ * thread's share of them at most, since threads differ in speed and are to end
+ * together; but for a matrix unit two panels at least, since interleaving the
+ * values takes it as long as a panel's products.
+ */
+static void add_splits(mla_cpu_schedule *s, const mla_cpu_context *c,
+                       int64_t left) {
+  int64_t least = mla_cpu_decode_by_tiles(c) ? 2 : 1;
+  for (int64_t i = 0; i < s->shared_units; i++) {
+    const mla_cpu_unit *u = &s->unit[i];
+    int64_t keys = mla_cpu_split_keys(u->length, c->limits.num_splits);
+    int64_t splits = mla_cpu_splits(u->length, c->limits.num_splits);
+    for (int64_t k = 0, n; k < splits; k += n) {
+      n = mla_cpu_min(splits - k, c->threads);
+      for (int64_t p = 0, h; p < u->panels; p += h, left -= n * h * keys) {
+        h = mla_cpu_max(mla_cpu_ceil(3 * left, 4 * c->threads * keys), least);
+        h = mla_cpu_min(h, u->panels - p);
+        for (int64_t x = k; x < k + n; x++) add_work(s, i, x, p, h);
+      }
+    }
+  }
+}
+
+/*
+ * The largest units are shared out split by split, while slots last and until
+ * that evens out the others: these come first, and a thread of half the speed
+ * that began with one last of all is done before the splits are. The small ones
+ * come last.
  */
 static void share_out(mla_cpu_schedule *s, const mla_cpu_context *c) {
-  int64_t total = 0, used = 0, i = 0;
+  int64_t total = 0, used = 0, shared = 0, left = 0, i = 0;
   for (int64_t k = 0; k < s->units; k++) total += s->unit[k].work;
   int64_t large = total / c->threads / shares_a_thread;
   for (; i < s->units; i++) {
@@ -177,19 +209,17 @@ static void share_out(mla_cpu_schedule *s, const mla_cpu_context *c) {
     int64_t splits = mla_cpu_splits(u->length, c->limits.num_splits);
     int64_t need = splits * u->panels;
     if (c->threads == 1 || splits < 2 || used + need > s->slot_panels) break;
-    if (u->work < large) break;
+    if (u->work < large || shared >= 2 * c->threads * u->work) break;
     u->slot = used;
+    shared += u->work;
+    left += u->panels * u->length;
     s->progress[i].done = 0;
     used += need;
   }
   s->shared_units = i;
-  for (; i < s->units && s->unit[i].work >= large; i++) add_work(s, i, -1);
-  for (int64_t k = 0; k < s->shared_units; k++) {
-    const mla_cpu_unit *u = &s->unit[k];
-    int64_t splits = mla_cpu_splits(u->length, c->limits.num_splits);
-    for (int64_t split = 0; split < splits; split++) add_work(s, k, split);
-  }
-  for (; i < s->units; i++) add_work(s, i, -1);
+  for (; i < s->units && s->unit[i].work >= large; i++) add_whole(s, i);
+  add_splits(s, c, left);
+  for (; i < s->units; i++) add_whole(s, i);
 }
 
 void mla_cpu_schedule_make(mla_cpu_schedule *s, const mla_cpu_context *c,

@@ -4,8 +4,9 @@
  * A unit is a tile of rows of one request and kv head. Its keys are cut into
  * splits by a rule that looks at the request's own length only, and the parts
  * are folded in order, always; so a row's bits depend neither on threads nor
- * on its mates. What does depend on them is who computes the splits: one
- * task all, folding as it goes, or one task each, folded afterwards.
+ * on its mates. What does depend on them is who computes the splits: one task
+ * all, folding as it goes, or a task each or several, of some of the unit's
+ * panels, folded afterwards.
  */
 #ifndef MLA_CPU_SCHEDULE_H
 #define MLA_CPU_SCHEDULE_H
@@ -29,7 +30,8 @@ typedef struct mla_cpu_unit {
 
 typedef struct mla_cpu_work {
   int32_t unit;
-  int32_t split; /* -1: all of them */
+  int32_t split;         /* -1: all of them */
+  int32_t panel, panels; /* which of the unit's */
 } mla_cpu_work;
 
 typedef struct mla_cpu_schedule {
@@ -40,7 +42,7 @@ typedef struct mla_cpu_schedule {
   int64_t shared_units; /* the first of unit[], whose parts wait in slots */
   float *slots;         /* [slot] parts, of a unit split after split */
   int64_t slot_panels;  /* room, in panels */
-  mla_cpu_progress *progress; /* of each shared unit's splits */
+  mla_cpu_progress *progress; /* of each shared unit: panels x splits */
 } mla_cpu_schedule;
 
 /* Keys of one split of a request; a multiple of MLA_CPU_BLOCK. */

@@ -11,7 +11,7 @@
 #include "cpu_parallel.h"
 #include "cpu_schedule.h"
 
-enum { MOST = 64, LONGEST = 5000 };
+enum { MOST = 64, LONGEST = 5000, LONGEST_EVEN = 65536 };
 
 static mla_cpu_context context_of(int threads, int heads, int requests) {
   mla_cpu_context c;
@@ -40,26 +40,42 @@ static void check_complete(const mla_cpu_schedule *s) {
   for (int64_t i = 0; i < s->works; i++) {
     const mla_cpu_work *w = &s->work[i];
     ck_assert_int_eq(w->split >= 0, w->unit < s->shared_units);
-    done[w->unit] += keys_of(&s->unit[w->unit], w->split);
+    done[w->unit] += keys_of(&s->unit[w->unit], w->split) * w->panels;
   }
   for (int64_t i = 0; i < s->units; i++)
-    ck_assert_int_eq(done[i], s->unit[i].length);
+    ck_assert_int_eq(done[i], s->unit[i].length * s->unit[i].panels);
 }
 
-/* The last thread's end over the mean, each work as long as its products. */
-static double straggling(const mla_cpu_schedule *s, int threads) {
+/* The last thread's end over the mean, each work as long as its products, twice
+   as long on the last `slow` threads. */
+static double straggling(const mla_cpu_schedule *s, int threads, int slow) {
   double busy[MOST] = {0}, sum = 0, last = 0;
   for (int64_t i = 0; i < s->works; i++) {
-    const mla_cpu_unit *u = &s->unit[s->work[i].unit];
-    double time = (double)u->rows * (double)keys_of(u, s->work[i].split);
+    const mla_cpu_work *w = &s->work[i];
+    const mla_cpu_unit *u = &s->unit[w->unit];
+    double time = (double)w->panels * (double)keys_of(u, w->split);
     int first = 0;
     for (int t = 1; t < threads; t++)
       if (busy[t] < busy[first]) first = t;
-    busy[first] += time;
+    busy[first] += first >= threads - slow ? 2 * time : time;
     sum += time;
     if (busy[first] > last) last = busy[first];
   }
-  return last * threads / sum;
+  return last * (threads - slow * 0.5) / sum;
+}
+
+static void make(mla_cpu_schedule *s, const mla_cpu_context *c,
+                 mla_cpu_arena *arena, const int32_t *lens,
+                 const int32_t *starts) {
+  memset(s, 0, sizeof *s);
+  mla_cpu_arena sizes = {NULL, 0};
+  mla_cpu_schedule_take(&sizes, s, c);
+  arena->base = aligned_alloc(64, (sizes.used + 63) / 64 * 64);
+  arena->used = 0;
+  ck_assert_ptr_nonnull(arena->base);
+  mla_cpu_schedule_take(arena, s, c);
+  mla_cpu_schedule_make(s, c, c->limits.requests, lens, starts);
+  check_complete(s);
 }
 
 static void check_ragged(int threads, int heads, int requests) {
@@ -71,15 +87,9 @@ static void check_ragged(int threads, int heads, int requests) {
   }
   mla_cpu_context c = context_of(threads, heads, requests);
   mla_cpu_schedule s;
-  memset(&s, 0, sizeof s);
-  mla_cpu_arena sizes = {NULL, 0};
-  mla_cpu_schedule_take(&sizes, &s, &c);
-  mla_cpu_arena arena = {aligned_alloc(64, (sizes.used + 63) / 64 * 64), 0};
-  ck_assert_ptr_nonnull(arena.base);
-  mla_cpu_schedule_take(&arena, &s, &c);
-  mla_cpu_schedule_make(&s, &c, requests, lens, starts);
-  check_complete(&s);
-  double ratio = straggling(&s, threads);
+  mla_cpu_arena arena;
+  make(&s, &c, &arena, lens, starts);
+  double ratio = straggling(&s, threads, 0);
   REQUIRE(ratio <= 1.1, "%d threads, %d heads, %d requests: %.3f", threads,
           heads, requests, ratio);
   free(arena.base);
@@ -90,6 +100,34 @@ START_TEST(nobody_straggles) {
   for (int threads = 1; threads <= 16; threads *= 2)
     for (int requests = 4; requests <= 32; requests += 4)
       check_ragged(threads, heads[_i], requests);
+}
+END_TEST
+
+/* As many keys in all, in long requests and in short ones. */
+static void check_even(int threads, int length, int slow, double most) {
+  int32_t lens[MOST], starts[MOST + 1];
+  int requests = LONGEST_EVEN / length;
+  for (int i = 0; i <= requests; i++) {
+    starts[i] = i;
+    if (i < requests) lens[i] = length;
+  }
+  mla_cpu_context c = context_of(threads, 128, requests);
+  c.limits.max_seq_len = length;
+  mla_cpu_schedule s;
+  mla_cpu_arena arena;
+  make(&s, &c, &arena, lens, starts);
+  double ratio = straggling(&s, threads, slow);
+  REQUIRE(ratio <= most, "%d threads, %d of them slow, %d keys: %.3f", threads,
+          slow, length, ratio);
+  free(arena.base);
+}
+
+START_TEST(nobody_waits_for_the_slow) {
+  for (int threads = 2; threads <= 16; threads *= 2)
+    for (int length = 1024; length <= LONGEST_EVEN; length *= 4) {
+      check_even(threads, length, 0, 1.05);
+      check_even(threads, length, threads / 2, 1.15);
+    }
 }
 END_TEST
 
@@ -134,6 +172,7 @@ int main(void) {
   Suite *s = suite_create("cpu schedule");
   TCase *t = tcase_create("ragged");
   tcase_add_loop_test(t, nobody_straggles, 0, 4);
+  tcase_add_test(t, nobody_waits_for_the_slow);
   tcase_add_loop_test(t, stages_are_in_order, 0, 7);
   suite_add_tcase(s, t);
   return check_main(s);
