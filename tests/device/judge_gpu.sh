@@ -6,7 +6,8 @@
 # for itself, and under memcheck, beside it golden vectors and random cases for
 # two minutes. OUT gets summary.txt and logs.tar.gz. SANITIZER_SECONDS is what
 # each tool gets: what was cut off is counted. STAGES names what is wanted of
-# "full plugin racecheck rest".
+# "full plugin racecheck rest". Random cases are drawn twice, as always and from
+# SEED (the day's), since equal seeds find nothing new.
 set -u
 mlacheck=${1:?mlacheck}
 out=${2:?folder}
@@ -18,6 +19,7 @@ kept=$(mktemp -d)
 jobs=$(($(nproc) - 1))
 seconds=${SANITIZER_SECONDS:-240}
 stages=${STAGES:-full plugin racecheck rest}
+seed=${SEED:-$(date +%Y%m%d)}
 gpus=$(nvidia-smi -L | wc -l)
 mkdir -p "$out"
 {
@@ -88,8 +90,10 @@ judge_rest() {
   judge cuda-golden --backend cuda --vectors "$root/golden/v1" &
   [ -z "$plugin" ] ||
     judge plugin-golden --plugin "$plugin" --vectors "$root/golden/v1" &
-  timed diff 200 "$mlacheck" diff --backend cuda --against ref --time 120 \
-    --jobs 2 &
+  for of in 1 "$seed"; do
+    timed "diff-$of" 200 "$mlacheck" diff --backend cuda --against ref \
+      --seed "$of" --time 120 --jobs 2 &
+  done
   sanitize memcheck
   wait
 }
