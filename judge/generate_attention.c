@@ -245,13 +245,16 @@ static void fill_queries(mla_gen *g, int64_t b, int64_t token) {
   }
 }
 
+/* With NaN about, every other head has none: -infinity. */
 static void fill_sink(mla_gen *g) {
   const mla_tensor *sink = &g->v->tensor[MLA_T_SINK];
   mla_rng rng = mla_gen_stream(g, "sink");
   if (!sink->data) return;
-  for (int64_t h = 0; h < sink->shape[0]; h++)
+  for (int64_t h = 0; h < sink->shape[0]; h++) {
+    int none = g->c->num[MLA_K_DIST] == MLA_DIST_NAN && h % 2;
     mla_put(sink->data, sink->dtype, mla_at1(sink, h),
-            mla_rng_bell(rng, (uint64_t)h) + 1);
+            none ? -mla_inf() : mla_rng_bell(rng, (uint64_t)h) + 1);
+  }
 }
 
 void mla_gen_attention(mla_gen *g) {

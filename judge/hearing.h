@@ -18,7 +18,7 @@ typedef struct hearing {
   mla_verdict *verdict;
   mla_answer answer;
   mla_limits limits;
-  mla_plan *plan, *beside;
+  mla_plan *plan, *beside, *stranger;
   mla_place place;
   mla_expectation expectation;
   mla_error err;
@@ -36,6 +36,14 @@ mla_hearing_end(hearing *h, int32_t kind, const char *format, ...);
 /* v, or the same call with other poison: copied, run, fetched. 0: ended. */
 int mla_hearing_run(hearing *h, const mla_vector *v, unsigned char poison,
                     mla_side side);
+/* The call with what lies there. */
+int mla_hearing_go(hearing *h);
+/* Other contents, and shorter lengths, where the vector's tensors are. */
+int mla_hearing_put_others(hearing *h);
+/* Are the vector's numbers those of its recipe? */
+int mla_hearing_can_remake(const mla_vector *v);
+/* Of all tensors, gaps too: too many bytes for what is done with small ones. */
+int mla_hearing_is_large(const mla_vector *v);
 /* What that run touched and should not have. */
 void mla_hearing_check_fences(hearing *h, unsigned char poison);
 /* One more run; are the bits those of the first? -1: it did not end well. */
@@ -50,6 +58,10 @@ mla_status mla_hearing_compare(hearing *h, int slot, unsigned char poison,
 
 /* Runs it again with other poisons, on the other side of the pages. */
 void mla_repeat(hearing *h);
+/* Before the plan another one of the same shapes, and its run: earlier.c. */
+void mla_serve_stranger(hearing *h);
+/* A plan that serves other contents at the same addresses, then these. */
+void mla_serve_others(hearing *h);
 /* Beside another thread, where the case asks for it: crowd.c. */
 void mla_crowd(hearing *h);
 /* Are the outputs the first run's, to the bit where bits are promised? 0: the

@@ -21,7 +21,7 @@
 #define end mla_hearing_end
 
 mla_judge_options mla_judge_defaults(void) {
-  mla_judge_options o = {NULL, MLA_POISON_NAN, 1, 0, 0, 0, NULL};
+  mla_judge_options o = {NULL, MLA_POISON_NAN, 1, 0, 0, 0, 0, NULL};
   return o;
 }
 
@@ -157,21 +157,23 @@ static void plan_beside(hearing *h) {
 
 static void free_beside(hearing *h) {
   mla_plan_free(h->beside);
-  h->beside = NULL;
+  mla_plan_free(h->stranger);
+  h->beside = h->stranger = NULL;
 }
 
 static int plan(hearing *h) {
-  mla_status status =
+  mla_status status = mla_place_new(h->device, h->v, &h->answer,
+                                    h->options->guards, &h->place, &h->err);
+  if (status != MLA_OK)
+    return end(h, MLA_VERDICT_ERROR, "no memory for the case: %s",
+               h->err.message);
+  mla_serve_stranger(h);
+  status =
       mla_plan_create(h->device, &h->v->problem, &h->limits, &h->plan, &h->err);
   if (status != MLA_OK)
     return end(h, MLA_VERDICT_FAIL, "said yes, but the plan fails with %s: %s",
                mla_status_name(status), h->err.message);
   plan_beside(h);
-  status = mla_place_new(h->device, h->v, &h->answer, h->options->guards,
-                         &h->place, &h->err);
-  if (status != MLA_OK)
-    return end(h, MLA_VERDICT_ERROR, "no memory for the case: %s",
-               h->err.message);
   return 1;
 }
 
@@ -182,7 +184,7 @@ static int fill(hearing *h, unsigned char poison, mla_side side) {
              h->err.message);
 }
 
-static int go(hearing *h) {
+int mla_hearing_go(hearing *h) {
   mla_args args = mla_place_args(&h->place);
   mla_place_lock(&h->place, 1);
   mla_status status = mla_run(h->plan, &args, mla_place_workspace(&h->place),
@@ -201,7 +203,7 @@ static int go(hearing *h) {
 int mla_hearing_run(hearing *h, const mla_vector *v, unsigned char poison,
                     mla_side side) {
   h->place.vector = v;
-  return fill(h, poison, side) && go(h);
+  return fill(h, poison, side) && mla_hearing_go(h);
 }
 
 /* The plan serves shorter lengths first: what it keeps of them shows. */
@@ -219,7 +221,7 @@ int mla_hearing_serve_earlier(hearing *h, unsigned char poison) {
       mla_place_put(&h->place, MLA_T_SEQ_LENS, earlier, &h->err) != MLA_OK)
     ok = end(h, MLA_VERDICT_ERROR, "%s", h->err.message);
   free(earlier);
-  return ok && go(h);
+  return ok && mla_hearing_go(h);
 }
 
 /* ------------------------------------------------------------ comparisons */
@@ -372,6 +374,7 @@ void mla_judge_vector(mla_device *device, const mla_vector *v,
     mla_repeat(&h);
     if (options->repeat) mla_find_alignment(&h);
     if (options->repeat) mla_replay_graph(&h);
+    if (options->repeat) mla_serve_others(&h);
     if (options->repeat) mla_crowd(&h);
     regroup(&h);
     if (options->repeat) mla_regroup_elsewhere(&h);

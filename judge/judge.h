@@ -35,6 +35,7 @@ typedef struct mla_judge_options {
   int repeat;        /* run again, with other poison */
   int guards;        /* pages round tensors that kill who touches them, and
                         inputs that nobody can write: in a child process */
+  int alone;         /* no call of the judge's own choice before it */
   int has_digest;    /* the expected values must have this digest */
   uint64_t digest;
   const mla_judge_observer *observer; /* or NULL */

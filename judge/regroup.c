@@ -29,7 +29,7 @@ static int can_regroup(const mla_vector *v) {
   return by_request && v->has_recipe;
 }
 
-static int is_large(const mla_vector *v) {
+int mla_hearing_is_large(const mla_vector *v) {
   int64_t bytes = 0;
   for (int s = 0; s < MLA_T_COUNT; s++)
     if (v->role[s] && v->alias[s] < 0)
@@ -171,13 +171,16 @@ mla_status mla_regroup_check(mla_device *device, const mla_vector *v,
   const int32_t key = rows_of_product(v);
   *differs = 0;
   if (key != MLA_K_COUNT)
-    return is_large(v) ? MLA_OK : check_rows(device, v, key, got, differs, err);
+    return mla_hearing_is_large(v)
+               ? MLA_OK
+               : check_rows(device, v, key, got, differs, err);
   if (!can_be_alone(v)) return MLA_OK;
   mla_case part = v->recipe;
   first_request(&part);
   mla_status status = check_part(device, v, &part, 0, got, differs, err);
   part = v->recipe;
-  if (status != MLA_OK || *differs || is_large(v) || !without_first(&part))
+  if (status != MLA_OK || *differs || mla_hearing_is_large(v) ||
+      !without_first(&part))
     return status;
   int64_t from = mla_case_at(&v->recipe, MLA_K_Q, 0);
   status = check_part(device, v, &part, from, got, differs, err);
@@ -301,7 +304,7 @@ static int judge_way(hearing *h, int way, int bits) {
 
 void mla_regroup_elsewhere(hearing *h) {
   int taken = 0;
-  if (!can_regroup(h->v) || is_large(h->v)) return;
+  if (!can_regroup(h->v) || mla_hearing_is_large(h->v)) return;
   if (h->verdict->kind != MLA_VERDICT_PASS) return;
   for (int way = 0; way < WAYS && !taken; way++) taken = judge_way(h, way, 0);
   if (h->answer.determinism == MLA_DETERMINISM_BATCH_INVARIANT &&

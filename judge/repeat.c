@@ -19,7 +19,7 @@ static int64_t bytes_of(const mla_vector *v) {
 }
 
 /* Files hold their own bytes: those are what was asked. */
-static int can_remake(const mla_vector *v) {
+int mla_hearing_can_remake(const mla_vector *v) {
   for (int s = 0; s < MLA_T_COUNT; s++)
     if (v->stored[s].value || v->stored[s].bytes) return 0;
   return v->has_recipe;
@@ -84,7 +84,7 @@ static int repeat_with(hearing *h, mla_poison poison, mla_side side) {
   mla_vector other;
   int same = 1;
   mla_vector_init(&other);
-  if (can_remake(v) &&
+  if (mla_hearing_can_remake(v) &&
       mla_generate(&v->recipe, v->seed, poison, &other, &h->err) == MLA_OK)
     v = &other;
   if (h->answer.determinism != MLA_DETERMINISM_NONE) {

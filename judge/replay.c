@@ -26,24 +26,6 @@ static int fail(hearing *h, const char *what, mla_status status) {
                          what, mla_status_name(status), h->err.message);
 }
 
-/* The same call with other numbers behind the same shapes. */
-static int put_other_contents(hearing *h) {
-  mla_vector other;
-  mla_vector_init(&other);
-  mla_status status = mla_generate(&h->v->recipe, h->v->seed + 1,
-                                   MLA_POISON_ZERO, &other, &h->err);
-  void *lens = other.tensor[MLA_T_SEQ_LENS].data;
-  if (status == MLA_OK && lens) mla_vector_put_earlier(&other, lens);
-  h->place.vector = &other;
-  if (status == MLA_OK)
-    status = mla_place_fill(&h->place, MLA_POISON_ZERO, MLA_SIDE_END, &h->err);
-  h->place.vector = h->v;
-  mla_vector_free(&other);
-  return status == MLA_OK ||
-         mla_hearing_end(h, MLA_VERDICT_ERROR, "no other contents: %s",
-                         h->err.message);
-}
-
 static int record(hearing *h, recording *r) {
   mla_args args = mla_place_args(&h->place);
   mla_status status = r->b->stream_create(r->device, &r->stream, &h->err);
@@ -107,7 +89,7 @@ void mla_replay_graph(hearing *h) {
   if (!h->answer.capture_safe || !r.b->capture_begin || !h->v->has_recipe ||
       h->verdict->kind != MLA_VERDICT_PASS)
     return;
-  if (put_other_contents(h) && record(h, &r) && launch(h, &r)) compare(h);
+  if (mla_hearing_put_others(h) && record(h, &r) && launch(h, &r)) compare(h);
   if (r.graph) r.b->graph_free(r.graph);
   if (r.stream) r.b->stream_destroy(r.device, r.stream);
 }

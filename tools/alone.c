@@ -1,5 +1,5 @@
 /*
- * alone.c - what an earlier case left behind shows in no process of its own.
+ * alone.c - what an earlier call left behind shows where there is none.
  */
 #include "alone.h"
 
@@ -16,6 +16,7 @@ static int passes(const crew *of, int32_t item) {
   memset(&q, 0, sizeof q);
   q.task = CREW_JUDGE;
   q.item = item;
+  q.alone = 1;
   crew_answer_now(&fresh, of, &q, a);
   crew_dismiss(&fresh);
   int ok = a->record.verdict.kind == MLA_VERDICT_PASS;
@@ -29,8 +30,8 @@ int alone_explains(const crew *of, int32_t item, mla_verdict *v) {
     return 0;
   memset(&v->look, 0, sizeof v->look);
   mla_look_set(&v->look, "STALE-META",
-               "something of an earlier case is kept, outside of its plan");
+               "something of an earlier call is kept, outside of its plan");
   snprintf(v->reason, sizeof v->reason,
-           "in a process of its own it passes: it fails after other cases");
+           "it passes where no other call comes before it");
   return 1;
 }

@@ -45,6 +45,7 @@ static void work(const crew *of, mla_device *device, crew_question *q,
   a->record = q->record;
   how.keep = of->keep;
   how.guards = !q->open;
+  how.alone = q->alone;
   how.observer = q->explain ? &observer : NULL;
   if (q->task == CREW_JUDGE)
     mla_docket_judge(of->docket, q->item, device, &how, &a->record);

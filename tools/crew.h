@@ -31,6 +31,7 @@ typedef struct crew_question {
   mla_explainer explainer; /* JUDGE */
   failure_care care;       /* CARE; comes back */
   mla_record record;       /* CARE: of the item */
+  int32_t alone;           /* without other calls before it */
   int32_t open;            /* no guards: crew's own */
 } crew_question;
 

@@ -185,7 +185,7 @@ int selftest_judge(const selftest_run *run, const selftest_job *job,
     for (int32_t k = 0; k < seats; k++) {
       seat *at = &s->seat[k];
       if (at->job < 0 || !crew_poll(&at->member, &s->answer)) continue;
-      if (at->at > 0 && s->job[at->job].fault)
+      if (s->job[at->job].fault)
         alone_explains(&at->of, at->order[at->at].item,
                        &s->answer.record.verdict);
       take(&s->result[at->job], at->order[at->at].item,

@@ -7,6 +7,7 @@
 #include "dtype.h"
 #include "error.h"
 #include "planted_core.h"
+#include "planted_kept.h"
 
 static int32_t device_count(mla_error *err) {
   (void)err;
@@ -192,6 +193,7 @@ static mla_status make_plan(mla_handle *handle, const mla_problem *problem,
   if (!(first_scale > 0)) first_scale = problem->scale;
   p->handle = *handle;
   p->problem = *problem;
+  if (FAULT(handle, PLAN_SHAPES)) planted_share_plan(&p->problem);
   p->limits = *limits;
   p->workspace_bytes = used_bytes(handle, problem, limits);
   *plan = p;
@@ -201,6 +203,7 @@ static mla_status make_plan(mla_handle *handle, const mla_problem *problem,
 static void free_plan(mla_backend_plan *plan) {
   if (!plan) return;
   free(plan->first_lens);
+  free(plan->first_table);
   free(plan);
 }
 

@@ -70,6 +70,12 @@ static unsigned char *scales_of(const mla_cache_layout *x,
 
 /* ---------------------------------------------------------------- reading */
 
+/* Has the code no hidden bit? */
+static int is_subnormal(int32_t type, uint32_t code) {
+  if (type == MLA_I8 || type == MLA_I4) return 0;
+  return (code & (type == MLA_FP8_E5M2 ? 0x7C : 0x78)) == 0;
+}
+
 static double read_code(const planted_call *c, const mla_cache_layout *x,
                         const unsigned char *row, int64_t i) {
   int32_t type = code_type(c, x->code);
@@ -80,6 +86,9 @@ static double read_code(const planted_call *c, const mla_cache_layout *x,
     if (type == MLA_FP8_E5M2 && (row[i] & 0x7F) > 0x7C)
       return (row[i] & 0x80 ? -65536 : 65536) * (1 + (row[i] & 3) / 4.0);
   }
+  if (FAULT(c, CODE_SUBNORMAL) && x->code != MLA_I4 &&
+      is_subnormal(type, row[i]))
+    return 0;
   return mla_get(row, type, i);
 }
 
@@ -128,6 +137,7 @@ static uint32_t write_code(const planted_call *c, const mla_cache_layout *x,
   if (FAULT(c, DIALECT_OVERFLOW) && type != MLA_I8 && type != MLA_I4 &&
       fabs(q) > most)
     code = mla_encode(type, (double)NAN);
+  if (FAULT(c, WRITE_FLUSH) && is_subnormal(type, code)) code &= 0x80;
   if (FAULT(c, DIALECT_ZERO) && type == MLA_FP8_E4M3FNUZ && code == 0 && q < 0)
     code = 0x80;
   return code;

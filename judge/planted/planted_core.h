@@ -21,6 +21,7 @@ struct mla_backend_plan {
   int32_t runs;
   int32_t *first_lens; /* STALE_LENS: what the first run saw */
   int64_t first_count;
+  void *first_table; /* TABLE_KEPT: likewise */
 };
 
 /* One run: everything a kernel needs. */

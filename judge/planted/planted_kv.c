@@ -1,4 +1,5 @@
 /* Cache writes, gathers and copies. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,14 +11,24 @@
 /* A number of a plain type, or the largest one in its place. */
 static double clamped(const planted_call *c, int32_t type, double x) {
   double most = mla_decode(type, type == MLA_F16 ? 0x7bff : 0x7f7f);
+  double least = type == MLA_F16 ? 0x1p-14 : 0x1p-126;
+  if (FAULT(c, WRITE_FLUSH) && fabs(x) < least) return x < 0 ? -0.0 : 0;
+  if (FAULT(c, WRITE_AWAY) && isfinite(x)) x *= 1 + 0x1p-40;
   if (!FAULT(c, RANGE_CLAMP) || (type != MLA_F16 && type != MLA_BF16)) return x;
   return x > most ? most : x < -most ? -most : x;
 }
 
+/* Of n elements those that whole steps of a fault reach. */
+static int64_t whole(const planted_call *c, int32_t type, int64_t n) {
+  int64_t bytes = mla_dtype_bits(type) / 8;
+  return FAULT(c, ROW_TAIL) ? n * bytes / c->a * c->a / bytes : n;
+}
+
 static void put_row(const planted_call *c, const mla_tensor *cache, int64_t at,
-                    const mla_tensor *from, int64_t token) {
+                    const mla_tensor *from, int64_t first, int64_t token) {
   double scale = FAULT(c, SCALE_PLAIN) && c->p->k_scale > 0 ? c->p->k_scale : 1;
-  for (int64_t d = 0; d < from->shape[1]; d++)
+  int64_t end = whole(c, cache->dtype, cache->shape[2]) - first;
+  for (int64_t d = 0; d < from->shape[1] && d < end; d++)
     mla_put(cache->data, cache->dtype, at + d,
             clamped(c, cache->dtype,
                     mla_get(from->data, from->dtype, mla_at2(from, token, d)) /
@@ -37,8 +48,8 @@ static void put_token(const planted_call *c, const mla_tensor *cache,
   int64_t l = kv->shape[1], r = pe ? pe->shape[1] : 0;
   if (!planted_scaled(c)) {
     int64_t at = planted_cache_offset(c, cache, slot);
-    put_row(c, cache, at, kv, token);
-    if (pe && !is_late(c, slot)) put_row(c, cache, at + l, pe, token);
+    put_row(c, cache, at, kv, 0, token);
+    if (pe && !is_late(c, slot)) put_row(c, cache, at + l, pe, l, token);
     return;
   }
   for (int64_t d = 0; d < l; d++)
@@ -95,7 +106,7 @@ mla_status planted_kv_read(const planted_call *c) {
   const mla_tensor *cu = planted_arg(c, MLA_T_CU_SEQ_LENS);
   const mla_tensor *starts = planted_arg(c, MLA_T_SEQ_STARTS);
   const mla_tensor *dst = planted_arg(c, MLA_T_DST);
-  int64_t width = dst->shape[1];
+  int64_t width = dst->shape[1], n = whole(c, dst->dtype, width);
   float *row = malloc((size_t)width * sizeof *row);
   if (!row) return MLA_OUT_OF_MEMORY;
   for (int64_t b = 0; b + 1 < cu->shape[0]; b++) {
@@ -105,7 +116,7 @@ mla_status planted_kv_read(const planted_call *c) {
     if (FAULT(c, PREFIX_START)) start = 0;
     for (int64_t t = from; t < to; t++) {
       planted_gather_row(c, cache, b, start + t - from, 0, width, row);
-      for (int64_t d = 0; d < width; d++)
+      for (int64_t d = 0; d < n; d++)
         mla_put(dst->data, dst->dtype, mla_at2(dst, t, d),
                 clamped(c, dst->dtype, (double)row[d]));
     }
@@ -119,7 +130,8 @@ mla_status planted_kv_copy(const planted_call *c) {
   const mla_tensor *map = planted_arg(c, MLA_T_BLOCK_MAPPING);
   const mla_tensor *dst = planted_arg(c, MLA_T_CACHE);
   size_t bytes = (size_t)(mla_dtype_bits(dst->dtype) / 8);
-  int64_t bs = dst->shape[1], e = dst->shape[2], n = e;
+  int64_t bs = dst->shape[1], e = dst->shape[2];
+  int64_t n = whole(c, dst->dtype, e);
   for (int64_t i = 0; i < map->shape[0]; i++) {
     int64_t from = mla_get_int(map->data, map->dtype, mla_at2(map, i, 0));
     int64_t to = mla_get_int(map->data, map->dtype, mla_at2(map, i, 1));

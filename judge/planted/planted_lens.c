@@ -31,10 +31,24 @@ int64_t planted_query_start(const planted_call *c, int64_t request) {
   return planted_int(planted_arg(c, MLA_T_QUERY_START_LOC), request);
 }
 
+/* Is it a token of a request, or of a place in one, that a fault leaves out? */
+static int is_beyond(const planted_call *c, int64_t token) {
+  const mla_tensor *start = planted_arg(c, MLA_T_QUERY_START_LOC);
+  if (!start || (!FAULT(c, REQUESTS_MANY) && !FAULT(c, QUERY_MANY))) return 0;
+  if (FAULT(c, REQUESTS_MANY))
+    return (double)start->shape[0] - 1 > c->x &&
+           token >= planted_int(start, (int64_t)c->x);
+  int64_t b = 0;
+  while (b + 2 < start->shape[0] && planted_int(start, b + 1) <= token) b++;
+  return (double)(token - planted_int(start, b)) >= c->x;
+}
+
 /* A row is left out when a probe does not ask for it, or when the fault is
    planted in others. */
 int planted_wants(const planted_call *c, int64_t token, int64_t head) {
   if (FAULT(c, ROWS_MANY) && (double)token >= c->x) return 0;
+  if (FAULT(c, HEADS_MANY) && (double)head >= c->x) return 0;
+  if (is_beyond(c, token)) return 0;
   if (c->wanted && !c->wanted[token * c->p->num_heads + head]) return 0;
   if (c->only_head >= 0 && head != c->only_head) return 0;
   if (c->only_request < 0) return 1;
@@ -55,6 +69,8 @@ int64_t planted_visible(const planted_call *c, int64_t seq, int64_t queries,
   if (causal && FAULT(c, MTP_TOP_LEFT)) n = t + 1 < seq ? t + 1 : seq;
   if (causal && FAULT(c, MTP_FIRST)) n = seq - queries + 1;
   if (causal && FAULT(c, MTP_OFF_BY)) n = n + c->a < seq ? n + c->a : seq;
+  if (causal && FAULT(c, MASK_TILE) && n < (seq - 1) / c->a * c->a)
+    n = (seq - 1) / c->a * c->a;
   if (FAULT(c, ISA_TAIL) && n > c->a) n -= n % c->a;
   return n < 0 ? 0 : n;
 }

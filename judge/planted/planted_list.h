@@ -99,6 +99,16 @@
   X(PLAN_FIRST, "plan-first", "STALE-META", PLANTED_ATTEND, PLANTED_TRACES,    \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "all plans have the softmax scale of the first")                           \
+  X(PLAN_SHAPES, "plan-shapes", "STALE-META", PLANTED_ATTEND, PLANTED_TRACES,  \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "plans of the same shapes have scale, mask and base of the first")         \
+  X(TABLE_KEPT, "table-kept", "STALE-META", PLANTED_TABLED, PLANTED_TRACES,    \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "a plan keeps the block table of its first run")                           \
+  X(WEIGHTS_KEPT, "weights-kept", "STALE-META",                                \
+    PLANTED_PREFILL | PLANTED_Q | PLANTED_V | PLANTED_MATMUL, PLANTED_TRACES,  \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "weights at an address that is known are not read again")                  \
   X(PLAN_RUNS, "plan-runs", "STALE-META", PLANTED_ATTEND, PLANTED_TRACES,      \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "a plan folds ln 2 into its scale again at each run")                      \
@@ -565,6 +575,37 @@
   X(RANGE_CLAMP, "range-clamp", "RANGE", PLANTED_WRITE | PLANTED_READ,         \
     PLANTED_SHOWS, PLANTED_AS_IS, 0, 0, 0, 0,                                  \
     "what is beyond a type becomes its largest number")                        \
+  X(CODE_SUBNORMAL, "code-subnormal", "FP8-DIALECT", PLANTED_PAGED,            \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "subnormal codes are read as 0")                                           \
+  X(WRITE_FLUSH, "write-flush", "RANGE", PLANTED_WRITE, PLANTED_SHOWS,         \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "what is subnormal in the cache is written as 0")                          \
+  X(WRITE_AWAY, "write-away", "RANGE", PLANTED_WRITE, PLANTED_SHOWS,           \
+    PLANTED_AS_IS, 0, 0, 0, 0, "ties are rounded away from zero")              \
+  X(ROW_TAIL, "row-tail", "STRIDES",                                           \
+    PLANTED_WRITE | PLANTED_READ | PLANTED_COPY, PLANTED_SHOWS, PLANTED_TILES, \
+    16, 0, 8, 0, "bytes of an entry past its last whole a are left")           \
+  X(MASK_TILE, "mask-tile", "MTP-MASK", PLANTED_SEES,                          \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_TILES, 64, 0, 128, 0,                \
+    "rows are masked in the last tile of a keys only")                         \
+  X(REQUESTS_MANY, "requests-many", "INT32", PLANTED_ATTEND,                   \
+    PLANTED_SHOWS | PLANTED_FULL, PLANTED_LIMITS, 0, 1024, 0, 128,             \
+    "requests past the first x are left out")                                  \
+  X(HEADS_MANY, "heads-many", "HEADS", PLANTED_HEADED,                         \
+    PLANTED_SHOWS | PLANTED_FULL, PLANTED_LIMITS, 0, 128, 0, 64,               \
+    "heads past the first x are left out")                                     \
+  X(LIST_MANY, "list-many", "SPARSE-IDX", PLANTED_DECODE,                      \
+    PLANTED_SHOWS | PLANTED_FULL, PLANTED_LIMITS, 0, 2048, 0, 512,             \
+    "entries past the first x of a list are not read")                         \
+  X(SINK_NONE, "sink-none", "SINK-WIN", PLANTED_ATTEND | PLANTED_MERGE,        \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "a sink of -inf is where the running maximum starts: -inf minus -inf")     \
+  X(STEP_EMPTY, "step-empty", "HONESTY", PLANTED_SEES, PLANTED_TRACES,         \
+    PLANTED_AS_IS, 0, 0, 0, 0, "a step whose rows are all padding fails")      \
+  X(QUERY_MANY, "query-many", "HEADS", PLANTED_PREFILL,                        \
+    PLANTED_SHOWS | PLANTED_FULL, PLANTED_LIMITS, 0, 1024, 0, 256,             \
+    "query tokens of a request past the first x are left out")                 \
   X(RACE_ROW, "race-row", "RACE", PLANTED_ATTEND | PLANTED_MERGE,              \
     PLANTED_TRACES, PLANTED_AS_IS, 7, 0, 5, 0,                                 \
     "one row in a gets a value that changes from run to run")                  \

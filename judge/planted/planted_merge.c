@@ -63,6 +63,7 @@ static void apply_sink(const planted_call *c, const planted_row *row,
   const mla_tensor *t = planted_arg(c, MLA_T_SINK);
   if (!t || FAULT(c, SINK_DROPPED) || *lse == -INFINITY) return;
   float sink = (float)mla_get(t->data, t->dtype, mla_at1(t, row->head));
+  if (FAULT(c, SINK_NONE) && sink == -INFINITY) out[0] = NAN;
   float count = 1, cap = (float)c->p->logits_soft_cap;
   if (FAULT(c, SINK_CAPPED) && cap > 0) sink = cap * tanhf(sink / cap);
   if (FAULT(c, SINK_PER_SPLIT) && c->plan->limits.num_splits > 1)

@@ -8,6 +8,7 @@
 #include "dtype.h"
 #include "error.h"
 #include "planted_core.h"
+#include "planted_kept.h"
 #include "tensor.h"
 
 mla_status planted_dispatch(const planted_call *c) {
@@ -67,6 +68,12 @@ static void touch_nothing(void) {
   *(volatile unsigned char *)nowhere = 1;
 }
 
+/* Has no request a token? */
+static int is_padding(const planted_call *c) {
+  const mla_tensor *start = planted_arg(c, MLA_T_QUERY_START_LOC);
+  return start && planted_query_start(c, start->shape[0] - 1) == 0;
+}
+
 /* Mistakes made before the kernel. Nonzero: it is not run. */
 static int misbehave(const planted_call *c, mla_status *st, mla_error *err) {
   if (FAULT(c, CRASH)) touch_nothing();
@@ -79,6 +86,10 @@ static int misbehave(const planted_call *c, mla_status *st, mla_error *err) {
   if (FAULT(c, OVERRUN)) write_past_out(c);
   if (FAULT(c, HONESTY_INPUT)) write_input(c);
   *st = MLA_OK;
+  if (FAULT(c, STEP_EMPTY) && is_padding(c)) {
+    *st = mla_fail(err, MLA_DEVICE_ERROR, "device", "the grid is empty");
+    return 1;
+  }
   if (FAULT(c, CLOSE_ALL) && planted_is_closed()) {
     *st = mla_fail(err, MLA_NOT_AVAILABLE, "device", "the device is closed");
     return 1;
@@ -129,12 +140,13 @@ mla_status planted_run_prefix(const mla_backend_plan *plan,
   mla_args moved = {(uint32_t)sizeof moved, MLA_T_COUNT, tensor};
   remember_lens(own, args);
   own->runs++;
-  if (own->handle.fault == PLANTED_ADDRESS_BITS) {
-    uint32_t n = args->count < MLA_T_COUNT ? args->count : MLA_T_COUNT;
-    memcpy(tensor, args->tensor, n * sizeof *tensor);
+  memcpy(
+      tensor, args->tensor,
+      (args->count < MLA_T_COUNT ? args->count : MLA_T_COUNT) * sizeof *tensor);
+  if (own->handle.fault == PLANTED_ADDRESS_BITS)
     move_input(tensor, own->problem.op, own->handle.a);
-    args = &moved;
-  }
+  planted_keep(own, tensor);
+  args = &moved;
   planted_call c = {own,
                     &plan->problem,
                     args,

@@ -77,6 +77,7 @@ static int64_t length_of(const planted_call *c, const slot_list *x,
     n = n < 0 ? 0 : n < width ? n : width;
   }
   if (FAULT(c, SPARSE_CUT) && n > c->a) n -= n % c->a;
+  if (FAULT(c, LIST_MANY) && (double)n > c->x) n = (int64_t)c->x;
   if (FAULT(c, SPARSE_COUNT)) n = named_in(c, x, token, n);
   return n;
 }

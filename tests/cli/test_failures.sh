@@ -35,12 +35,12 @@ planted 1 fault=headdim-tail --no-shrink \
 has out 'hunts HEADDIM'
 has out 'looks like  HEADDIM'
 
-# ---- what an earlier case left is known by judging alone
+# ---- what an earlier call left is known by judging alone
 planted 1 fault=plan-first --case "$one" "$one,scale=3.7"
-has out '  why    in a process of its own it passes: it fails after other cases'
-has out 'looks like  STALE-META: something of an earlier case is kept'
+has out '  why    it passes where no other call comes before it'
+has out 'looks like  STALE-META: something of an earlier call is kept'
 planted 1 'fault=yarn-factor;x=1.31' --case "$one,scale=3.7" "$one" --no-shrink
-lacks out 'in a process of its own'
+lacks out 'no other call'
 
 # ---- figures of one line do not touch, whatever their size
 planted 1 'fault=yarn-factor;x=7' --case "$one,amp=100" --no-shrink
