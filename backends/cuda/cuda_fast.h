@@ -8,7 +8,7 @@
 
 /* All for sm_90a, in bf16 and in f16. Dense decode, 576/512. */
 extern const mla_gpu_fast mla_cuda_decode_bf16_sm90, mla_cuda_decode_f16_sm90;
-/* The same where a request has few rows. */
+/* The same where requests have few rows, or few blocks. */
 extern const mla_gpu_fast mla_cuda_narrow_bf16_sm90, mla_cuda_narrow_f16_sm90;
 /* The same on other pages, and on caches of codes. */
 extern const mla_gpu_fast mla_cuda_pages_bf16_sm90, mla_cuda_pages_f16_sm90;

@@ -7,6 +7,7 @@
 #include "sm90_decode_out.h"
 
 enum { SM90_MERGE_THREADS = 256, SM90_MERGE_WARPS = 8 };
+enum { SM90_PRACTICE_ROWS = 1 << 20 }; /* every tile has some */
 static_assert((int)MLA_SM90_MOST_PARTS <= (int)SM90_MERGE_THREADS,
               "a thread an entry");
 
@@ -66,7 +67,7 @@ MLA_DEV void sm90_merge_item(
     int practice) {
   mla_plan_split split = sm90_split_of(a, (int)blockIdx.y);
   const int mine = MLA_WAVE_ID % g.share;
-  if (practice) split = {0, MLA_SM90_ROWS, 0, 0};
+  if (practice) split = {0, SM90_PRACTICE_ROWS, 0, 0};
   sm90_sum<Tile::Each> sum;
   sm90_sum_pieces<Tile>(a, split, x, split.part + mine, g.share, sum);
   if (practice) split.rows = 0;
@@ -177,7 +178,7 @@ static __global__ void __maxnreg__(Tile::Registers)
 #pragma unroll 1
     for (int n = first; n < all << shift;) {
       mla_plan_split split = splits.of[practice ? 0 : x.entry];
-      if (practice) split = {0, MLA_SM90_ROWS, 0, 0};
+      if (practice) split = {0, SM90_PRACTICE_ROWS, 0, 0};
       sm90_sum<Slices> sum;
       sm90_sum_pieces<Tile>(a, split, x.of, split.part + mine, share, sum);
       if (practice) split.rows = 0;

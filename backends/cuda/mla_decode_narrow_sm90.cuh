@@ -1,6 +1,6 @@
 /*
- * mla_decode_narrow_sm90.cuh - dense decode, bf16 or f16, width 576/512, where
- * a request has 32 rows at most, for sm_90a: one warpgroup
+ * mla_decode_narrow_sm90.cuh - dense decode, bf16 or f16, width 576/512, by
+ * tiles of 16 or 32 rows of a request, for sm_90a: one warpgroup
  * (sm90_narrow_rows.h), fed by a fifth warp (sm90_narrow_keys.h).
  *
  * It leaves room for a block of the merge beside it, which then is there when
@@ -42,7 +42,7 @@ MLA_DEV void narrow_practise(Place &at) {
   at.begin = (int)blockIdx.y;
   at.total = at.begin + 1;
   at.share = 1;
-  at.of = {1, MLA_SM90_BLOCK, 0, 1};
+  at.of = {1, MLA_SM90_BLOCK, 0, MLA_SM90_BLOCK};
 }
 
 /* The fifth warp; the sixth goes through the same, finding where the part
@@ -57,7 +57,7 @@ MLA_DEV void narrow_keys(const mla_sm90_args &a, const narrow_maps &maps,
   if (!practice) pdl_wait();
   auto at = find(practice);
   if (practice) narrow_practise(at);
-  sm90_for_pieces(a, at, [&](const sm90_piece &w) {
+  sm90_for_pieces<Rows>(a, at, [&](const sm90_piece &w) {
     narrow_bring<Rows>(a, maps, s, w, practice);
   });
 }
@@ -65,8 +65,8 @@ MLA_DEV void narrow_keys(const mla_sm90_args &a, const narrow_maps &maps,
 template <int Rows, class Place>
 MLA_DEV void narrow_rows(const mla_sm90_args &a, const Place &at,
                          narrow_state &s) {
-  sm90_for_pieces(a, at,
-                  [&](const sm90_piece &w) { narrow_attend<Rows>(a, s, w); });
+  sm90_for_pieces<Rows>(
+      a, at, [&](const sm90_piece &w) { narrow_attend<Rows>(a, s, w); });
 }
 
 /* Cut where requests end: one warp finds the part's place for all. */

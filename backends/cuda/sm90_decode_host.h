@@ -10,15 +10,15 @@
 #include "sm90_launch.h"
 #include "sm90_tensor_map.h"
 
-/* Grid: blocks of 64 rows of a request, and parts of the batch. */
+/* Grid: tiles of rows of a request, and parts of the batch. */
 typedef struct mla_sm90_grid {
   int m_blocks, parts;
 } mla_sm90_grid;
 
-static inline mla_sm90_grid mla_sm90_grid_of(const mla_handle *h,
-                                             int64_t rows) {
+static inline mla_sm90_grid mla_sm90_grid_of(const mla_handle *h, int64_t rows,
+                                             int tile = MLA_SM90_ROWS) {
   mla_sm90_grid g;
-  g.m_blocks = (int)((rows + MLA_SM90_ROWS - 1) / MLA_SM90_ROWS);
+  g.m_blocks = (int)((rows + tile - 1) / tile);
   g.parts = h->units / g.m_blocks;
   if (g.parts < 1) g.parts = 1;
   if (g.parts > MLA_SM90_MOST_PARTS) g.parts = MLA_SM90_MOST_PARTS;
@@ -183,7 +183,7 @@ mla_status mla_sm90_merge(const mla_gpu_call *c, const mla_sm90_args &a,
                           const mla_sm90_grid &g, int rows, int dtype);
 /* Of a kernel with few rows a CTA. */
 mla_status mla_sm90_merge_narrow(const mla_gpu_call *c, const mla_sm90_args &a,
-                                 const mla_sm90_grid &g, int rows);
+                                 const mla_sm90_grid &g, int rows, int tile);
 
 /* What they promise. */
 static inline void mla_sm90_promise(mla_answer *answer) {

@@ -160,7 +160,8 @@ MLA_DEV sm90_slice sm90_slice_of(const mla_sm90_args &a, int tile, int tiles,
   x.row = sm90_here(Tile::row(slice, warp));
 #pragma unroll
   for (int r = 0; r < 2; r++)
-    x.query[r] = sm90_here((64 * tile + x.row + Tile::Next * r) / a.heads);
+    x.query[r] =
+        sm90_here((Tile::Rows * tile + x.row + Tile::Next * r) / a.heads);
   return x;
 }
 
@@ -224,7 +225,8 @@ MLA_DEV void sm90_sum_pieces(const mla_sm90_args &a,
                              int from, int step, sm90_sum<Slices> &sum) {
   enum { count = Tile::Ahead / Slices };
   sm90_sum_begin(sum);
-  if (64 * x.tile + x.row / Tile::Group * Tile::Group >= split.rows) return;
+  if (Tile::Rows * x.tile + x.row / Tile::Group * Tile::Group >= split.rows)
+    return;
 #pragma unroll 1
   for (int p = from; p <= split.last_part; p += count * step)
     sm90_join<Tile, count>(a, split, x, p, step, sum);
@@ -238,7 +240,7 @@ MLA_DEV void sm90_put_merged(const mla_sm90_args &a,
   float by[2] = {0, 0};
 #pragma unroll
   for (int r = 0; r < 2; r++) {
-    const int row = 64 * x.tile + x.row + Tile::Next * r;
+    const int row = Tile::Rows * x.tile + x.row + Tile::Next * r;
     if (row >= split.rows) continue;
     const int empty = sum.top[r] == MLA_NEG_INF;
     const float lse = empty ? MLA_NEG_INF : sum.top[r] + log2f(sum.weight[r]);

@@ -34,7 +34,7 @@ MLA_DEV sm90_piece sm90_make_piece(const mla_sm90_args &a,
 /* Each piece that has rows for this CTA of its part, which begins `at`. One
    thread of the grid a part tells the merge what is split: an entry a request,
    or a part where parts are fewer. */
-template <class Place, class Body>
+template <int Rows = MLA_SM90_ROWS, class Place, class Body>
 MLA_DEV void sm90_for_pieces(const mla_sm90_args &a, const Place &at,
                              Body body) {
   const int from = (int)blockIdx.y * at.share;
@@ -53,7 +53,7 @@ MLA_DEV void sm90_for_pieces(const mla_sm90_args &a, const Place &at,
     begin += mla_plan_on(at, r.blocks);
     /* The next one's numbers come while this one is worked on. */
     r = mla_plan_request_of(a.plan, begin < to ? b + 1 : a.plan.requests);
-    if ((int)blockIdx.x * MLA_SM90_ROWS < w.rows) body(w);
+    if ((int)blockIdx.x * Rows < w.rows) body(w);
   }
 }
 

@@ -7,6 +7,7 @@
  * accumulators are (sm90_wgmma.h).
  *
  * A Tile has
+ *   Rows              of it
  *   Size              of a piece, in float4
  *   Next, Group       to a thread's second row; rows that are there or not
  *   Held, Each        what a lane loads at once, and how many slices it is
@@ -51,6 +52,7 @@ MLA_DEV float4 *sm90_piece_at(const mla_sm90_args &a, int64_t tile, int size) {
 /* In f32. */
 struct sm90_wide_tile {
   enum {
+    Rows = 64,
     Size = SM90_SLICES * 128,
     Next = 8,
     Group = 16,
@@ -173,9 +175,11 @@ typedef sm90_short_tile sm90_tile;
 
 /* Of few rows, turned over (sm90_narrow_rows.h): slice 8 * j + t has columns
    64 * t on of rows 8 * j on; the columns of a lane are 8 apart. */
+template <int AllRows>
 struct sm90_narrow_tile {
   enum {
-    Size = 32 * 128,
+    Rows = AllRows,
+    Size = Rows * 128,
     Next = 1,
     Group = 8,
     Each = 1,
@@ -199,7 +203,8 @@ struct sm90_narrow_tile {
   MLA_DEV void open(const Held &held, float4 (&v)[1]) { v[0] = held; }
   MLA_DEV void base(const mla_sm90_args &a, const sm90_slice &x, int64_t tile,
                     float (&top)[2], float (&sum)[2]) {
-    const float4 v = __ldcg((const float4 *)a.part_lse + tile * 16 + x.row / 2);
+    const float4 v =
+        __ldcg((const float4 *)a.part_lse + tile * (Rows / 2) + x.row / 2);
     top[0] = v.x, sum[0] = v.y;
     top[1] = v.z, sum[1] = v.w;
   }

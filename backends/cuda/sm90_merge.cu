@@ -63,7 +63,10 @@ mla_status mla_sm90_merge(const mla_gpu_call *c, const mla_sm90_args &a,
 }
 
 mla_status mla_sm90_merge_narrow(const mla_gpu_call *c, const mla_sm90_args &a,
-                                 const mla_sm90_grid &g, int rows) {
-  return merge<sm90_narrow_tile>(c, a,
-                                 {entries(a, g), 1, (rows + 7) / 8 * 8, 4, 1});
+                                 const mla_sm90_grid &g, int rows, int tile) {
+  const int most = rows < tile ? rows : tile;
+  const mla_sm90_merge_grid m = {entries(a, g), g.m_blocks, (most + 7) / 8 * 8,
+                                 4, 1};
+  return tile == 16 ? merge<sm90_narrow_tile<16>>(c, a, m)
+                    : merge<sm90_narrow_tile<32>>(c, a, m);
 }

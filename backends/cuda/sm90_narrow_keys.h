@@ -51,7 +51,8 @@ MLA_DEV void narrow_fetch_q(const mla_sm90_args &a, const CUtensorMap *map,
   mbar_wait(narrow_bar(s, NARROW_Q_EMPTY), ~s.pieces & 1);
   if (MLA_LANE) return;
   mbar_expect(bar, 9 * S::QBox);
-  tma_load_3d(s.smem + S::Q, map, 0, w.first_token * a.heads, 0, bar);
+  tma_load_3d(s.smem + S::Q, map, 0,
+              w.first_token * a.heads + narrow_first<Rows>(), 0, bar);
 }
 
 /* A piece: its Q first at the very beginning, and else behind two blocks. In

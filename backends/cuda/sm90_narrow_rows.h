@@ -69,7 +69,7 @@ MLA_DEV void narrow_mask(const mla_sm90_args &a, const narrow_state &s,
 #pragma unroll
   for (int i = 0; i < Rows / 4; i++) {
     int seen = w.seq;
-    if (later) seen += narrow_row(i) / a.heads - later;
+    if (later) seen += (narrow_first<Rows>() + narrow_row(i)) / a.heads - later;
 #pragma unroll
     for (int k = 0; k < 2; k++)
       if (mine + 8 * k >= seen) acc[narrow_at(i, k)] = MLA_NEG_INF;
@@ -238,11 +238,12 @@ MLA_DEV void narrow_join(const narrow_state &s, narrow_sums<Rows> &x) {
 template <int Rows>
 MLA_DEV void narrow_put_part(const mla_sm90_args &a, const sm90_piece &w,
                              const narrow_sums<Rows> &x) {
+  const int64_t tile = (int64_t)w.scratch * gridDim.x + blockIdx.x;
   float4 *to =
-      sm90_piece_at(a, w.scratch, sm90_narrow_tile::Size) + (int)threadIdx.x;
+      sm90_piece_at(a, tile, sm90_narrow_tile<Rows>::Size) + (int)threadIdx.x;
 #pragma unroll
   for (int j = 0; j < Rows / 8; j++) {
-    if (8 * j >= w.rows) break;
+    if (narrow_first<Rows>() + 8 * j >= w.rows) break;
 #pragma unroll
     for (int t = 0; t < 8; t++)
       to[128 * (8 * j + t)] = make_float4(x.o[t][4 * j], x.o[t][4 * j + 2],
@@ -251,7 +252,7 @@ MLA_DEV void narrow_put_part(const mla_sm90_args &a, const sm90_piece &w,
   if (threadIdx.x >= 4) return;
 #pragma unroll
   for (int i = 0; i < Rows / 4; i++)
-    ((float2 *)a.part_lse)[w.scratch * 32 + narrow_row(i)] =
+    ((float2 *)a.part_lse)[tile * Rows + narrow_row(i)] =
         make_float2(x.top[i] - SM90_P_UP, x.sum[i]);
 }
 
@@ -277,12 +278,13 @@ MLA_DEV void narrow_put_rows(const mla_sm90_args &a, const narrow_state &s,
   bar_sync(NARROW_BAR_ROWS, 128);
   const int chunk = (int)threadIdx.x % 64;
   /* Lanes know a row's place each. */
-  const int64_t place = sm90_out_row(a, w.first_token, MLA_LANE % Rows);
+  const int64_t place =
+      sm90_out_row(a, w.first_token, narrow_first<Rows>() + MLA_LANE % Rows);
 #pragma unroll 4
   for (int i = 0; i < Rows / 2; i++) {
     const int row = 2 * i + (int)threadIdx.x / 64;
     const int64_t at = MLA_SHFL(place, row);
-    if (row >= w.rows) break;
+    if (narrow_first<Rows>() + row >= w.rows) break;
     *(uint4 *)((uint16_t *)a.out + at + 8 * chunk) =
         load_shared_16(s.smem + narrow_of<Rows>::Q + row * 1024 +
                        (uint32_t)((chunk ^ (row & 7)) << 4));
@@ -296,7 +298,7 @@ MLA_DEV void narrow_put_wide(const mla_sm90_args &a, const narrow_state &s,
                              const float (&by)[Rows / 4]) {
 #pragma unroll
   for (int i = 0; i < Rows / 4; i++) {
-    const int row = narrow_row(i);
+    const int row = narrow_first<Rows>() + narrow_row(i);
     if (row >= w.rows) continue;
     float *to = (float *)a.out + sm90_out_row(a, w.first_token, row) +
                 16 * s.warp + MLA_LANE / 4;
@@ -314,7 +316,8 @@ MLA_DEV void narrow_put_whole(const mla_sm90_args &a, const narrow_state &s,
   float by[Rows / 4];
 #pragma unroll
   for (int i = 0; i < Rows / 4; i++) {
-    const int row = narrow_row(i), empty = x.top[i] == MLA_NEG_INF;
+    const int row = narrow_first<Rows>() + narrow_row(i);
+    const int empty = x.top[i] == MLA_NEG_INF;
     const float lse =
         empty ? MLA_NEG_INF : x.top[i] + (log2f(x.sum[i]) - SM90_P_UP);
     by[i] = empty ? 0.0f : 1.0f / x.sum[i];

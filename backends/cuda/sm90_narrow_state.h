@@ -46,6 +46,12 @@ typedef struct narrow_state {
   uint32_t pieces, blocks; /* so far */
 } narrow_state;
 
+/* The first of the CTA's rows of a request. */
+template <int Rows>
+MLA_DEV int narrow_first() {
+  return (int)blockIdx.x * Rows;
+}
+
 MLA_DEV uint32_t narrow_bar(const narrow_state &s, int i) {
   return s.bars + 8 * i;
 }
