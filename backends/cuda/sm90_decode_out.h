@@ -235,7 +235,7 @@ MLA_DEV void sm90_sum_pieces(const mla_sm90_args &a,
 template <class Tile, int Slices>
 MLA_DEV void sm90_put_merged(const mla_sm90_args &a,
                              const mla_plan_split &split, const sm90_slice &x,
-                             const sm90_sum<Slices> &sum) {
+                             sm90_sum<Slices> &sum) {
   sm90_rows_to to = {};
   float by[2] = {0, 0};
 #pragma unroll
@@ -253,10 +253,10 @@ MLA_DEV void sm90_put_merged(const mla_sm90_args &a,
   }
 #pragma unroll
   for (int k = 0; k < Slices; k++) {
-    const float4 &v = sum.value[k];
-    Tile::put(a, x, k, to,
-              make_float4(v.x * by[0], v.y * by[0], v.z * by[1], v.w * by[1]));
+    float4 &v = sum.value[k];
+    v = make_float4(v.x * by[0], v.y * by[0], v.z * by[1], v.w * by[1]);
   }
+  Tile::put(a, x, to, sum.value);
 }
 
 #endif

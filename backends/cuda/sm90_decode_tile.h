@@ -49,6 +49,64 @@ MLA_DEV float4 *sm90_piece_at(const mla_sm90_args &a, int64_t tile, int size) {
   return (float4 *)a.part_out + tile * size;
 }
 
+/* Four lanes' words turned round: lane i gets word i of each. */
+MLA_DEV void sm90_turn_four(uint32_t (&m)[4]) {
+#pragma unroll
+  for (int by = 1; by < 4; by *= 2)
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      if (i & by) continue;
+      const int second = MLA_LANE & by;
+      const uint32_t got = MLA_SHFL_XOR(second ? m[i] : m[i + by], by);
+      if (second)
+        m[i] = got;
+      else
+        m[i + by] = got;
+    }
+}
+
+/* Four slices of 16-bit outputs, from `column` on. */
+MLA_DEV void sm90_put_four(const mla_sm90_args &a, int column,
+                           const sm90_rows_to &to, const float4 *v) {
+  uint32_t m[2][4];
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    m[0][k] = sm90_pack_as(a.out_dtype, v[k].x, v[k].y);
+    m[1][k] = sm90_pack_as(a.out_dtype, v[k].z, v[k].w);
+  }
+#pragma unroll
+  for (int r = 0; r < 2; r++) {
+    sm90_turn_four(m[r]);
+    if (to.there[r])
+      *(uint4 *)((uint16_t *)a.out + to.at[r] + column + 8 * (MLA_LANE % 4)) =
+          make_uint4(m[r][0], m[r][1], m[r][2], m[r][3]);
+  }
+}
+
+/* Two: 8 bytes a lane. */
+MLA_DEV void sm90_put_two(const mla_sm90_args &a, int column,
+                          const sm90_rows_to &to, const float4 *v) {
+  const int lane = MLA_LANE % 4, from = 2 * (MLA_LANE % 2);
+#pragma unroll
+  for (int r = 0; r < 2; r++) {
+    uint32_t m[2], word[2];
+#pragma unroll
+    for (int k = 0; k < 2; k++)
+      m[k] = r ? sm90_pack_as(a.out_dtype, v[k].z, v[k].w)
+               : sm90_pack_as(a.out_dtype, v[k].x, v[k].y);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const int source = MLA_LANE - lane + from + i;
+      const uint32_t first = MLA_SHFL(m[0], source);
+      const uint32_t second = MLA_SHFL(m[1], source);
+      word[i] = lane < 2 ? first : second;
+    }
+    if (to.there[r])
+      *(uint2 *)((uint16_t *)a.out + to.at[r] + column + 4 * lane) =
+          make_uint2(word[0], word[1]);
+  }
+}
+
 /* In f32. */
 struct sm90_wide_tile {
   enum {
@@ -82,11 +140,24 @@ struct sm90_wide_tile {
     top[1] = a.part_lse[tile * 64 + x.row + Next];
     sum[0] = sum[1] = 1;
   }
-  MLA_DEV void put(const mla_sm90_args &a, const sm90_slice &x, int k,
-                   const sm90_rows_to &to, const float4 &v) {
-    const int column = 8 * (x.slice + k) + 2 * (MLA_LANE % 4);
-    if (to.there[0]) sm90_put2(a, to.at[0] + column, v.x, v.y);
-    if (to.there[1]) sm90_put2(a, to.at[1] + column, v.z, v.w);
+  /* Slices beside each other, of 16-bit outputs four or two at once: four lanes
+     turn them round, so that what they write of a row are whole sectors. */
+  template <int Slices>
+  MLA_DEV void put(const mla_sm90_args &a, const sm90_slice &x,
+                   const sm90_rows_to &to, const float4 (&v)[Slices]) {
+    if (Slices % 2 == 0 && a.out_dtype != MLA_F32) {
+      if (Slices == 2) sm90_put_two(a, 8 * x.slice, to, v);
+#pragma unroll
+      for (int k = 0; k + 4 <= Slices; k += 4)
+        sm90_put_four(a, 8 * (x.slice + k), to, v + k);
+      return;
+    }
+#pragma unroll
+    for (int k = 0; k < Slices; k++) {
+      const int column = 8 * (x.slice + k) + 2 * (MLA_LANE % 4);
+      if (to.there[0]) sm90_put2(a, to.at[0] + column, v[k].x, v[k].y);
+      if (to.there[1]) sm90_put2(a, to.at[1] + column, v[k].z, v[k].w);
+    }
   }
   /* A thread's slices of one side, times `by` of their rows. */
   MLA_DEV void store(float4 *piece, int side, int thread, const float (&o)[128],
@@ -208,9 +279,15 @@ struct sm90_narrow_tile {
     top[0] = v.x, sum[0] = v.y;
     top[1] = v.z, sum[1] = v.w;
   }
+  template <int Slices>
+  MLA_DEV void put(const mla_sm90_args &a, const sm90_slice &x,
+                   const sm90_rows_to &to, const float4 (&v)[Slices]) {
+#pragma unroll
+    for (int k = 0; k < Slices; k++) put_slice(a, x, k, to, v[k]);
+  }
   /* Lanes with columns beside each other take a row each of both. */
-  MLA_DEV void put(const mla_sm90_args &a, const sm90_slice &x, int k,
-                   const sm90_rows_to &to, const float4 &v) {
+  MLA_DEV void put_slice(const mla_sm90_args &a, const sm90_slice &x, int k,
+                         const sm90_rows_to &to, const float4 &v) {
     const int second = MLA_LANE / 4 % 2;
     const float lo = MLA_SHFL_XOR(second ? v.x : v.z, 4);
     const float hi = MLA_SHFL_XOR(second ? v.y : v.w, 4);
