@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bulk.h"
 #include "case_types.h"
 #include "dmath.h"
 #include "dtype.h"
@@ -191,7 +192,7 @@ static void fill_with_poison(mla_gen *g, int32_t slot) {
   if (g->v->role[slot] != MLA_ROLE_INOUT || slot == MLA_T_DST) {
     for (int64_t i = 0; i < mla_span_count(t); i++) {
       mla_span span = mla_span_at(t, i);
-      memset(bytes + span.at, poison, (size_t)span.bytes);
+      mla_bulk_fill(bytes + span.at, poison, (uint64_t)span.bytes);
     }
     return;
   }

@@ -51,7 +51,10 @@ static void fill_cache(mla_gen *g, int32_t slot) {
   int64_t size = t->stride[0] * mla_dtype_bits(t->dtype) / 8;
   if (first > blocks) first = blocks;
   for (int64_t i = 0; i < first * page; i++) fill_entry(g, slot, rng, i);
-  for (int64_t b = first; b + 1 < blocks; b++)
+#ifdef _OPENMP
+#pragma omp parallel for schedule(static) if (blocks > ENTRIES)
+#endif
+  for (int64_t b = first; b < blocks - 1; b++)
     memcpy((char *)t->data + b * size, (char *)t->data + b % first * size,
            (size_t)size);
   if (blocks > first) /* whose gap may not be there */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "args_check.h"
+#include "bulk.h"
 #include "error.h"
 #include "spans.h"
 #include "spoiled.h"
@@ -182,8 +183,8 @@ static mla_status fill_slot(mla_place *p, int s, unsigned char poison,
   for (int64_t i = 0; status == MLA_OK && i < mla_span_count(t); i++) {
     mla_span span = mla_span_at(t, i);
     uint64_t at = m->lead + (uint64_t)span.at;
-    memcpy(m->image + at, (const unsigned char *)t->data + span.at,
-           (size_t)span.bytes);
+    mla_bulk_copy(m->image + at, (const unsigned char *)t->data + span.at,
+                  (uint64_t)span.bytes);
     status = part_to_device(p, m, at, (uint64_t)span.bytes, err);
   }
   return status;
