@@ -208,8 +208,9 @@ mla_status mla_suite_load(const char *name, mla_suite *suite, mla_error *err) {
   if (builtin) return mla_suite_parse(name, builtin, suite, err);
   char *text = mla_file_text(name, NULL);
   if (!text)
-    return mla_fail(err, MLA_NOT_AVAILABLE, "profile",
-                    "no profile and no file is called \"%.150s\"", name);
+    return mla_fail(
+        err, MLA_NOT_AVAILABLE, "profile",
+        "no profile (list profiles) and no file is called \"%.150s\"", name);
   mla_status status = mla_suite_parse(name, text, suite, err);
   free(text);
   return status;
