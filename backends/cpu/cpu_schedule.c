@@ -171,14 +171,15 @@ static void add_whole(mla_cpu_schedule *s, int64_t unit) {
 /*
  * The splits of shared units, the highest tasks first, as many splits at a time
  * as there are threads: each goes on with the split that it began with. `left`:
- * keys x panels of all that have no task yet. A task is three quarters of a
+ * keys x panels of all that have no task yet. A task is five eighths of a
  * thread's share of them at most, since threads differ in speed and are to end
- * together; but for a matrix unit two panels at least, since interleaving the
- * values takes it as long as a panel's products.
+ * together; for a matrix unit six, and two panels at least, since interleaving
+ * the values takes it as long as a panel's products.
  */
 static void add_splits(mla_cpu_schedule *s, const mla_cpu_context *c,
                        int64_t left) {
-  int64_t least = mla_cpu_decode_by_tiles(c) ? 2 : 1;
+  int by_tiles = mla_cpu_decode_by_tiles(c);
+  int64_t eighths = by_tiles ? 6 : 5, least = by_tiles ? 2 : 1;
   for (int64_t i = 0; i < s->shared_units; i++) {
     const mla_cpu_unit *u = &s->unit[i];
     int64_t keys = mla_cpu_split_keys(u->length, c->limits.num_splits);
@@ -186,8 +187,8 @@ static void add_splits(mla_cpu_schedule *s, const mla_cpu_context *c,
     for (int64_t k = 0, n; k < splits; k += n) {
       n = mla_cpu_min(splits - k, c->threads);
       for (int64_t p = 0, h; p < u->panels; p += h, left -= n * h * keys) {
-        h = mla_cpu_max(mla_cpu_ceil(3 * left, 4 * c->threads * keys), least);
-        h = mla_cpu_min(h, u->panels - p);
+        h = mla_cpu_ceil(eighths * left, 8 * c->threads * keys);
+        h = mla_cpu_min(mla_cpu_max(h, least), u->panels - p);
         for (int64_t x = k; x < k + n; x++) add_work(s, i, x, p, h);
       }
     }
