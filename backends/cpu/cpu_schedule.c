@@ -7,8 +7,9 @@
 enum {
   least_split = 256,   /* keys: below, folding costs more than it gains */
   most_split = 16384,  /* keep the chains of additions short */
-  usual_split = 4096,  /* at most, unless asked: a task is to be short */
-  usual_splits = 16,   /* parts of a long request */
+  usual_splits = 16,   /* parts of a long request, unless asked */
+  usual_split = 2048,  /* keys at most: a task is to be short, */
+  many_splits = 64,    /* while there are not more: folding too */
   slots_a_thread = 16, /* full tiles whose parts may wait */
   tasks_a_thread = 3,  /* enough to even out what tasks differ in */
   tasks_by_tiles = 2,  /* the same, where each interleaves its values */
@@ -18,8 +19,12 @@ enum {
 int64_t mla_cpu_split_keys(int64_t length, int32_t wanted_splits) {
   int64_t splits = wanted_splits > 0 ? wanted_splits : usual_splits;
   int64_t keys = mla_cpu_round_up(mla_cpu_ceil(length, splits), MLA_CPU_BLOCK);
-  if (wanted_splits <= 0)
-    keys = mla_cpu_min(mla_cpu_max(keys, least_split), usual_split);
+  if (wanted_splits <= 0) {
+    int64_t few =
+        mla_cpu_round_up(mla_cpu_ceil(length, many_splits), MLA_CPU_BLOCK);
+    keys = mla_cpu_min(keys, mla_cpu_max(few, usual_split));
+    keys = mla_cpu_max(keys, least_split);
+  }
   keys = mla_cpu_min(keys, most_split);
   return mla_cpu_max(keys, MLA_CPU_BLOCK);
 }
@@ -31,11 +36,14 @@ int64_t mla_cpu_splits(int64_t length, int32_t wanted_splits) {
 /* At least mla_cpu_splits(l) for every l <= length; splits do not grow
    steadily with the length, since each is a whole number of blocks. */
 static int64_t most_splits(int64_t length, int32_t wanted_splits) {
-  int64_t splits = wanted_splits > 0 ? wanted_splits : usual_splits;
-  int64_t least = wanted_splits > 0 ? MLA_CPU_BLOCK : least_split;
-  int64_t most = wanted_splits > 0 ? most_split : usual_split;
+  int64_t splits = wanted_splits, least = MLA_CPU_BLOCK;
+  if (wanted_splits <= 0) {
+    splits = mla_cpu_min(mla_cpu_ceil(length, usual_split), many_splits);
+    splits = mla_cpu_max(splits, usual_splits);
+    least = least_split;
+  }
   return mla_cpu_min(mla_cpu_ceil(length, least),
-                     mla_cpu_max(splits, mla_cpu_ceil(length, most)));
+                     mla_cpu_max(splits, mla_cpu_ceil(length, most_split)));
 }
 
 int64_t mla_cpu_most_splits(const mla_cpu_context *c) {
@@ -63,7 +71,7 @@ void mla_cpu_schedule_take(mla_cpu_arena *arena, mla_cpu_schedule *s,
   int64_t room = mla_cpu_max((int64_t)slots_a_thread * c->threads, splits);
   room *= MLA_CPU_TILE_PANELS;
   int64_t floats = mla_cpu_part_floats(c->problem.v_dim);
-  if (splits < 2)
+  if (splits < 2 || c->threads == 1)
     room = 0;
   else if (panels < room / splits)
     room = panels * splits;

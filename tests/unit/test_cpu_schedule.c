@@ -131,6 +131,23 @@ START_TEST(nobody_waits_for_the_slow) {
 }
 END_TEST
 
+/* There is room for the splits of every length within the limits. */
+START_TEST(splits_are_bounded) {
+  mla_cpu_context c = context_of(2, 128, 1);
+  int64_t before = 0;
+  c.limits.num_splits = _i;
+  for (int64_t length = 1; length < 3000000; length += length / 97 + 1) {
+    c.limits.max_seq_len = length;
+    int64_t most = mla_cpu_most_splits(&c);
+    int64_t splits = mla_cpu_splits(length, _i);
+    REQUIRE(most >= before && splits <= most, "%lld keys: %lld splits of %lld",
+            (long long)length, (long long)splits, (long long)most);
+    ck_assert_int_ge(splits * mla_cpu_split_keys(length, _i), length);
+    before = most;
+  }
+}
+END_TEST
+
 /* ----------------------------------------------------------------- stages */
 
 enum { GROUPS = 5, STAGES = 3, TASKS = 9 };
@@ -173,6 +190,7 @@ int main(void) {
   TCase *t = tcase_create("ragged");
   tcase_add_loop_test(t, nobody_straggles, 0, 4);
   tcase_add_test(t, nobody_waits_for_the_slow);
+  tcase_add_loop_test(t, splits_are_bounded, 0, 4);
   tcase_add_loop_test(t, stages_are_in_order, 0, 7);
   suite_add_tcase(s, t);
   return check_main(s);
