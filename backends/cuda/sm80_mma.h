@@ -39,6 +39,8 @@ struct alignas(16) sm80_chunk {
 #define SM80_COMMIT() emu_copy_commit()
 #define SM80_WAIT(groups) emu_copy_wait(groups)
 #define SM80_ANY_LANE(x) emu_any(x, __FILE__, __LINE__)
+#define SM80_BALLOT(x) emu_ballot(x, __FILE__, __LINE__)
+#define SM80_COUNT(at) emu_count(at)
 #define SM80_EXP2(x) exp2f(x)
 
 template <int DT>
@@ -106,6 +108,10 @@ MLA_DEV void sm80_copy(void *to, const void *from, int bytes) {
 #define SM80_WAIT(groups) \
   asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory")
 #define SM80_ANY_LANE(x) __any_sync(0xffffffffu, x)
+/* A bit of each lane. */
+#define SM80_BALLOT(x) __ballot_sync(0xffffffffu, x)
+/* One more, of several lanes at once; what there was before. */
+#define SM80_COUNT(at) atomicAdd(at, 1u)
 
 /* Results below 2^-126 are 0. */
 MLA_DEV float sm80_exp2(float x) {

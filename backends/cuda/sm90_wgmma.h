@@ -148,6 +148,16 @@ MLA_PTX void wgmma_m64n64k16_ss(float (&d)[32], uint64_t a, uint64_t b,
                : "l"(a), "l"(b), "r"(accumulate));
 }
 
+/* The same with A in registers. */
+MLA_PTX void wgmma_m64n64k16_rs(float (&d)[32], const uint32_t (&a)[4],
+                                uint64_t b, int accumulate) {
+  asm volatile(WGMMA_IF("%37") WGMMA_OP("m64n64k16") WGMMA_D32
+               "}, {%32, %33, %34, %35}, %36, p, 1, 1, 0;\n}\n"
+               : WGMMA_TO32(d, 0)
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),
+                 "r"(accumulate));
+}
+
 /* d (+)= A[64,16] B[128,16]^T, both rows along k. */
 MLA_PTX void wgmma_m64n128k16_ss(float (&d)[64], uint64_t a, uint64_t b,
                                  int accumulate) {

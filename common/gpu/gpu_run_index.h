@@ -42,6 +42,7 @@ static inline mla_index_args mla_gpu_index_args(const mla_gpu_call *c) {
   a.block = cache->stride[0];
   a.row = cache->stride[1];
   a.entry = mla_gpu_entry(c, MLA_T_CACHE);
+  a.compute = a.q_dtype;
   mla_gpu_requests(c, &a);
   a.heads = c->p->num_heads;
   a.width = mla_problem_head_dim(c->p);
@@ -65,9 +66,21 @@ static mla_status mla_gpu_index_logits(const mla_gpu_call *c,
   return mla_gpu_launched(c, "index_logits");
 }
 
-static mla_status mla_gpu_index_by(const mla_gpu_call *c,
-                                   mla_gpu_logits logits) {
+/* The largest of so many rows of logits. */
+typedef mla_status (*mla_gpu_choice)(const mla_gpu_call *c,
+                                     const mla_index_args &a, unsigned tokens);
+
+static mla_status mla_gpu_index_choice(const mla_gpu_call *c,
+                                       const mla_index_args &a,
+                                       unsigned tokens) {
   const mla_tensor *positions = mla_arg(c->args, MLA_T_POSITIONS);
+  MLA_LAUNCH(mla_topk_rows, dim3(tokens), dim3(MLA_TOPK_THREADS), 0, c->stream,
+             a, (int32_t *)positions->data, positions->stride[0], c->p->topk);
+  return mla_gpu_launched(c, "topk_rows");
+}
+
+static mla_status mla_gpu_index_by(const mla_gpu_call *c, mla_gpu_logits logits,
+                                   mla_gpu_choice choice) {
   const int64_t tokens = mla_arg(c->args, MLA_T_Q)->shape[0];
   const int keeps = (c->p->flags & MLA_RETURN_LOGITS) != 0;
   const int64_t slice = keeps ? tokens : mla_gpu_index_slice(&c->plan->limits);
@@ -77,16 +90,14 @@ static mla_status mla_gpu_index_by(const mla_gpu_call *c,
     a.token0 = (int)t;
     mla_status st = logits(c, a, n);
     if (st != MLA_OK) return st;
-    MLA_LAUNCH(mla_topk_rows, dim3(n), dim3(MLA_TOPK_THREADS), 0, c->stream, a,
-               (int32_t *)positions->data, positions->stride[0], c->p->topk);
-    st = mla_gpu_launched(c, "topk_rows");
+    st = choice(c, a, n);
     if (st != MLA_OK) return st;
   }
   return MLA_OK;
 }
 
 static mla_status mla_gpu_index(const mla_gpu_call *c) {
-  return mla_gpu_index_by(c, mla_gpu_index_logits);
+  return mla_gpu_index_by(c, mla_gpu_index_logits, mla_gpu_index_choice);
 }
 
 static mla_status mla_gpu_map_indices(const mla_gpu_call *c) {

@@ -20,6 +20,8 @@ compile="nvcc -O3 -std=c++17 -gencode arch=compute_90a,code=sm_90a $flags \
 for f in cuda_backend sm90_merge; do
   $compile -c "$root/backends/cuda/$f.cu" -o "$out/$f.cu.o"
 done
+$compile -DMLA_SM90_F16 -c "$root/backends/cuda/sm90_index.cu" \
+  -o "$out/sm90_index.cu.o"
 for f in decode narrow listed pages prefill prefill_parts product thin; do
   source=$root/backends/cuda/sm90_$f.cu
   $compile -c "$source" -o "$out/sm90_$f.cu.o"

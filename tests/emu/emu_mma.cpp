@@ -81,6 +81,27 @@ void emu_mma(const uint32_t a[4], const uint32_t b[2], float d[4], int is_bf16,
     d[r] = sum[wrong_layout && (r == 1 || r == 2) ? 3 - r : r];
 }
 
+/* ------------------------------------------------------ votes and counts */
+
+uint32_t emu_ballot(int x, const char *file, int line) {
+  const void *pc = __builtin_return_address(0);
+  must_be_warp(file, line, pc);
+  const int truth = x != 0;
+  const emu_payload *all =
+      emu_gather(&truth, sizeof truth, "ballot", file, line, pc);
+  uint32_t bits = 0;
+  for (int i = 0; i < 32; i++) {
+    int theirs;
+    memcpy(&theirs, all[i], sizeof theirs);
+    bits |= (uint32_t)(theirs != 0) << i;
+  }
+  return bits;
+}
+
+uint32_t emu_count(uint32_t *at) {
+  return (*at)++;
+}
+
 /* --------------------------------------------------------------- matrices */
 
 static uint32_t read_element(const unsigned char *row, int column,

@@ -25,6 +25,11 @@ void emu_copy_begin(void *to, const void *from, int bytes, const char *file,
 void emu_copy_commit();
 /* All but the last `groups` of this lane. */
 void emu_copy_wait(int groups);
+/* A bit of each lane of the warp: does x hold? */
+uint32_t emu_ballot(int x, const char *file, int line);
+/* One more in shared memory, of several lanes at once. What else lanes do
+   there between the same barriers is not seen. */
+uint32_t emu_count(uint32_t *at);
 /* A new block: nothing is on its way. */
 void emu_copy_forget();
 

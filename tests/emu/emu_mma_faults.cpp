@@ -111,6 +111,21 @@ MLA_KERNEL zeros(float *x, int mistake) {
   x[MLA_LANE] = (float)(v[0] | v[1] | v[2] | v[3]);
 }
 
+/* 1 where a warp's votes and both warps' counts are right. */
+MLA_KERNEL votes(float *x, int mistake) {
+  MLA_SHARED_TILE(uint32_t, counts, 1, 1);
+  if (MLA_TID == 0) counts[0][0] = 0;
+  MLA_BARRIER();
+  const uint32_t before = SM80_COUNT(counts[0]);
+  uint32_t bits = 0;
+  if (mistake != SOME_LANES || MLA_LANE < 20)
+    bits = SM80_BALLOT(MLA_LANE % 3 == MLA_WAVE_ID);
+  MLA_BARRIER();
+  const uint32_t wanted = MLA_WAVE_ID ? 0x92492492u : 0x49249249u;
+  x[MLA_TID] =
+      bits == wanted && before < LANES && counts[0][0] == LANES ? 1.0f : 0.0f;
+}
+
 /* Small whole numbers, so that every sum is exact. */
 static float small(int i) {
   return (float)(i * 37 % 19 - 9);
@@ -196,7 +211,7 @@ static void judge_copies(uint64_t seed) {
 }
 
 int main() {
-  float x[32];
+  float x[LANES];
   for (uint64_t seed = 1; seed <= ORDERS; seed++) {
     expect(wrong_of_multiply(RIGHT, seed) == 0, "16 x 8 x 16", RIGHT);
     for (int m = NOT_TURNED; m <= ROWS_TOGETHER; m++)
@@ -211,6 +226,9 @@ int main() {
     expect(run(zeros, RIGHT, seed, x, 32) && x[0] == 0 && x[31] == 0, "zeros",
            RIGHT);
     expect(!run(zeros, OFF_ALIGNMENT, seed, x, 32), "zeros", OFF_ALIGNMENT);
+    expect(run(votes, RIGHT, seed, x, LANES), "votes", RIGHT);
+    for (int i = 0; i < LANES; i++) expect(x[i] == 1, "votes", RIGHT);
+    expect(!run(votes, SOME_LANES, seed, x, LANES), "votes", SOME_LANES);
   }
   printf("emu_mma_faults: %d failures\n", failures);
   return failures != 0;

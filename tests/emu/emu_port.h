@@ -62,6 +62,9 @@ static inline float __uint_as_float(uint32_t u) {
 static inline float __int_as_float(int i) {
   return __uint_as_float((uint32_t)i);
 }
+static inline int __popc(uint32_t x) {
+  return __builtin_popcount(x);
+}
 static inline int __float_as_int(float f) {
   return (int)__float_as_uint(f);
 }

@@ -1,0 +1,14 @@
+/*
+ * sm90_index.h - the selector's logits by warpgroup products.
+ */
+#ifndef MLA_SM90_INDEX_H
+#define MLA_SM90_INDEX_H
+
+#include "gpu_host.h"
+#include "gpu_index_args.h"
+
+/* Queries in bf16 or f16, keys as sm80_index_even() has them. */
+mla_status mla_cuda_index_logits_sm90(const mla_gpu_call *c,
+                                      const mla_index_args &a, unsigned tokens);
+
+#endif
