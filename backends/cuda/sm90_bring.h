@@ -197,9 +197,11 @@ MLA_DEV void bring_numbers(Source &from, const sm90_state &s, sm90_bringer &b,
       last = -1;
     }
     bring_part<0, once>(s, buffer, parity, c);
-    from.done(s, buffer, live);
     if (last >= 0) bring_tell<1>(s, last);
     bring_part<1, once>(s, buffer, parity, c);
+    /* Both sides have given the buffer up by now: the one that scored its last
+       block by a lane a warp, the other when it had waited for all lanes. */
+    from.done(s, buffer, live);
     bring_tell<1>(s, 3 * buffer);
     bring_part<2, once>(s, buffer, parity, c);
     bring_tell<1>(s, 3 * buffer + 1);

@@ -53,14 +53,24 @@ judge_cuda() {
     echo "the full profile twice: the same report" >>"$summary"
 }
 
-# Smoke in pieces of six cases, the costly ones dealt out first. Racecheck does
-# not end where two threads launch at once (crowd), and says itself that it
-# lost track: those cases are memcheck's alone.
+# More requests than the card has units, whose parts use a buffer again and
+# again; keys for the kernel of long requests.
+more="decode:bf16:b140,h1,q1,page64,len=200,topk=192
+decode:fp8_ds_mla:b140,h1,q1,page64,len=200,topk=192
+decode:bf16:b140,h1,q1,page16,len=200
+decode:bf16:b1,h64,q1,page64,len=200,limit=32768"
+
+# These and smoke in pieces of six cases, the costly ones dealt out first.
+# Racecheck does not end where two threads launch at once (crowd), and says
+# itself that it lost track: those cases are memcheck's alone.
 sanitize() { # TOOL
   until=$(($(date +%s) + seconds))
   # shellcheck disable=SC2016
-  "$mlacheck" list cases --profile smoke | sort -rn |
-    sed -n 's/^ *[0-9.]* MFLOP  *?* *\([^ ]*\).*/\1/p' |
+  {
+    echo "$more"
+    "$mlacheck" list cases --profile smoke | sort -rn |
+      sed -n 's/^ *[0-9.]* MFLOP  *?* *\([^ ]*\).*/\1/p'
+  } |
     if [ "$1" = racecheck ]; then grep -v crowd; else cat; fi |
     awk '{ piece[NR % 77] = piece[NR % 77] " " $0 }
       END { for (n in piece) print n piece[n] }' |
