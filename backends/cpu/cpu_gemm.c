@@ -200,8 +200,8 @@ int mla_cpu_products_flush(const mla_cpu_context *c) {
          mla_cpu_onednn_flushes(c->onednn, x, y);
 }
 
-/* As measured (docs/performance.md): its f32 kernels are faster for a product a
-   head, those for a matrix unit always. */
+/* As measured (docs/performance/cpu_products.md): its f32 kernels are faster
+   for a product a head, those for a matrix unit always. */
 int mla_cpu_by_onednn(const mla_cpu_context *c) {
   int x, y;
   return c->onednn && types_of(&c->problem, &x, &y) &&

@@ -8,7 +8,7 @@ export LC_ALL
 house=$(cd "$(dirname "$0")" && pwd)
 cd "${1:?usage: check_house.sh ROOT [RULE...]}" || exit 2
 shift
-all_rules='layers core names length columns markers paths text hazards'
+all_rules='layers core names length columns markers paths text links hazards'
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 
@@ -108,6 +108,13 @@ rule_text() {
   text_files | grep -vE '\.md$|^LICENSE$' |
     xargs -r grep -nEH "$tab|[ ]+\$|$(printf '\r')\$" |
     sed 's/$/  (tab, carriage return or blank at the end)/'
+}
+
+# A page's links lead to files and headings that there are.
+rule_links() {
+  # shellcheck disable=SC2046
+  awk -v list="$work/files" -f "$house/links.awk" "$work/files" \
+    $(grep '\.md$' "$work/files") 2>&1
 }
 
 # Every way that kernels were wrong has its answer, and the names in it exist.

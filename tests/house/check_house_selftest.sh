@@ -84,6 +84,18 @@ fault text 'a blank at the end of a line'
 printf 'int a;\r\n' >"$tree/common/crlf.c"
 fault text 'a carriage return'
 
+for link in none.md '#none' page.md#none docs/page.md; do
+  mkdir -p "$tree/docs"
+  printf '# One\n[x](%s)\n' "$link" >"$tree/docs/page.md"
+  fault links "a link to $link"
+done
+mkdir -p "$tree/docs"
+printf '# One, `two`\n[x](#one-two) [y](../docs/page.md#one-two) `[z](none)`\n' \
+  >"$tree/docs/page.md"
+sh "$here/check_house.sh" "$tree" >/dev/null 2>&1
+verdict 0 $? 'links: such as lead somewhere'
+fresh_tree
+
 # A map of hazards of one line, whole; then without one thing at a time.
 hazards() { # hazards LINE WANTED WHAT
   mkdir -p "$tree/judge/planted" "$tree/docs" "$tree/golden/profiles"
