@@ -71,7 +71,6 @@ static int read_options(int argc, char **argv, bench_options *o) {
       {"--html", OPTION_TEXT, &o->html},
       {"--sweeps", OPTION_FLAG, &o->list},
       {"--help", OPTION_FLAG, &o->help},
-      {"-h", OPTION_FLAG, &o->help},
       {NULL, 0, NULL},
   };
   return options_read("bench", argc, argv, table, NULL);

@@ -97,10 +97,8 @@ static int read_options(int argc, char **argv, diff_options *o) {
       {"--no-shrink", OPTION_FLAG, &o->no_shrink},
       {"--repro", OPTION_TEXT, &o->repro},
       REPORT_OPTIONS(&o->reports),
-      {"-v", OPTION_FLAG, &o->verbose},
       {"--verbose", OPTION_FLAG, &o->verbose},
       {"--help", OPTION_FLAG, &o->help},
-      {"-h", OPTION_FLAG, &o->help},
       {NULL, 0, NULL},
   };
   if (!options_read("diff", argc, argv, table, NULL)) return 0;

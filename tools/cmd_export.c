@@ -50,7 +50,6 @@ static int read_options(int argc, char **argv, export_options *o) {
       {"--case", OPTION_LIST, &o->cases},
       {"--seed", OPTION_COUNT, &o->seed},
       {"--help", OPTION_FLAG, &o->help},
-      {"-h", OPTION_FLAG, &o->help},
       {NULL, 0, NULL},
   };
   return options_read("export", argc, argv, table, &o->dirs);

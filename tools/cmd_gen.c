@@ -50,7 +50,6 @@ int cmd_gen(int argc, char **argv) {
   int check = 0, want_help = 0;
   const option table[] = {{"--check", OPTION_FLAG, &check},
                           {"--help", OPTION_FLAG, &want_help},
-                          {"-h", OPTION_FLAG, &want_help},
                           {NULL, 0, NULL}};
   mla_golden golden;
   mla_error err = mla_error_init();

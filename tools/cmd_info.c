@@ -123,9 +123,8 @@ int cmd_info(int argc, char **argv) {
                           {"--memory", OPTION_TEXT, &wish.memory},
                           {"--determinism", OPTION_TEXT, &wish.determinism},
                           {"--capture", OPTION_FLAG, &wish.capture},
-                          {"-v", OPTION_FLAG, &r.verbose},
+                          {"--verbose", OPTION_FLAG, &r.verbose},
                           {"--help", OPTION_FLAG, &want_help},
-                          {"-h", OPTION_FLAG, &want_help},
                           {NULL, 0, NULL}};
   if (!options_read("info", argc, argv, table, NULL)) return EXIT_USAGE;
   if (want_help) return fputs(help, stdout), EXIT_SATISFIED;

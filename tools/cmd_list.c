@@ -239,11 +239,13 @@ int cmd_list(int argc, char **argv) {
   char of_model[1024];
   text_list only = {0, {NULL}}, rest = {0, {NULL}};
   int keys = 0, models = 0, want_help = 0;
-  const option table[] = {
-      {"--profile", OPTION_TEXT, &profile}, {"--only", OPTION_LIST, &only},
-      {"--model", OPTION_TEXT, &model},     {"--models", OPTION_FLAG, &models},
-      {"--keys", OPTION_FLAG, &keys},       {"--help", OPTION_FLAG, &want_help},
-      {"-h", OPTION_FLAG, &want_help},      {NULL, 0, NULL}};
+  const option table[] = {{"--profile", OPTION_TEXT, &profile},
+                          {"--only", OPTION_LIST, &only},
+                          {"--model", OPTION_TEXT, &model},
+                          {"--models", OPTION_FLAG, &models},
+                          {"--keys", OPTION_FLAG, &keys},
+                          {"--help", OPTION_FLAG, &want_help},
+                          {NULL, 0, NULL}};
   if (!options_read("list", argc, argv, table, &rest)) return EXIT_USAGE;
   if (want_help) return fputs(help, stdout), EXIT_SATISFIED;
   if (keys) return list_keys(&rest);

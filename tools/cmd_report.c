@@ -74,7 +74,6 @@ int cmd_report(int argc, char **argv) {
   const option table[] = {{"--html", OPTION_TEXT, &html},
                           {"--junit", OPTION_TEXT, &junit},
                           {"--help", OPTION_FLAG, &want_help},
-                          {"-h", OPTION_FLAG, &want_help},
                           {NULL, 0, NULL}};
   if (!options_read("report", argc, argv, table, &files)) return EXIT_USAGE;
   if (want_help) return fputs(help, stdout), EXIT_SATISFIED;

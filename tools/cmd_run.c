@@ -82,10 +82,8 @@ static int read_options(int argc, char **argv, run_options *o) {
       {"--no-fork", OPTION_FLAG, &o->no_fork},
       {"--no-shrink", OPTION_FLAG, &o->no_shrink},
       {"--repro", OPTION_TEXT, &o->repro},
-      {"-v", OPTION_FLAG, &o->verbose},
       {"--verbose", OPTION_FLAG, &o->verbose},
       {"--help", OPTION_FLAG, &o->help},
-      {"-h", OPTION_FLAG, &o->help},
       {NULL, 0, NULL},
   };
   if (!options_read("run", argc, argv, table, NULL)) return 0;

@@ -68,10 +68,8 @@ static int read_options(int argc, char **argv, selftest_options *o) {
                           {"--expected", OPTION_TEXT, &o->keep},
                           {"--jobs", OPTION_COUNT, &o->jobs},
                           {"--patience", OPTION_COUNT, &o->patience},
-                          {"-v", OPTION_FLAG, &o->verbose},
                           {"--verbose", OPTION_FLAG, &o->verbose},
                           {"--help", OPTION_FLAG, &o->help},
-                          {"-h", OPTION_FLAG, &o->help},
                           {NULL, 0, NULL}};
   return options_read("selftest", argc, argv, table, NULL);
 }

@@ -158,7 +158,6 @@ int cmd_show(int argc, char **argv) {
   const option table[] = {{"--case", OPTION_LIST, &ids},
                           {"--seed", OPTION_COUNT, &seed},
                           {"--help", OPTION_FLAG, &want_help},
-                          {"-h", OPTION_FLAG, &want_help},
                           {NULL, 0, NULL}};
   if (!options_read("show", argc, argv, table, &ids)) return EXIT_USAGE;
   if (want_help) return fputs(help, stdout), EXIT_SATISFIED;

@@ -107,7 +107,6 @@ int cmd_submit(int argc, char **argv) {
                           {"--waived", OPTION_FLAG, &waived},
                           {"--out", OPTION_TEXT, &out},
                           {"--help", OPTION_FLAG, &want_help},
-                          {"-h", OPTION_FLAG, &want_help},
                           {NULL, 0, NULL}};
   if (!options_read("submit", argc, argv, table, &files)) return EXIT_USAGE;
   if (want_help) return fputs(help, stdout), EXIT_SATISFIED;

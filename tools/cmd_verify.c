@@ -49,10 +49,8 @@ static int read_options(int argc, char **argv, verify_options *o) {
       {"--case", OPTION_LIST, &o->asked.cases},
       {"--seed", OPTION_COUNT, &o->seed},
       REPORT_OPTIONS(&o->reports),
-      {"-v", OPTION_FLAG, &o->verbose},
       {"--verbose", OPTION_FLAG, &o->verbose},
       {"--help", OPTION_FLAG, &o->help},
-      {"-h", OPTION_FLAG, &o->help},
       {NULL, 0, NULL},
   };
   return options_read("verify", argc, argv, table, &o->dirs);

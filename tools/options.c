@@ -19,7 +19,15 @@ int usage_error(const char *command, const char *format, ...) {
   return EXIT_USAGE;
 }
 
+/* Wherever a command has the long one, it has the short one too. */
+static const struct {
+  const char *name, *full;
+} short_names[] = {{"-h", "--help"}, {"-v", "--verbose"}};
+
 static const option *find(const option *table, const char *word, size_t n) {
+  for (size_t i = 0; i < sizeof short_names / sizeof *short_names; i++)
+    if (n == 2 && memcmp(short_names[i].name, word, n) == 0)
+      return find(table, short_names[i].full, strlen(short_names[i].full));
   for (; table->name; table++)
     if (strlen(table->name) == n && memcmp(table->name, word, n) == 0)
       return table;
@@ -73,7 +81,8 @@ int options_read(const char *command, int argc, char **argv,
     const option *o = find(table, word, n);
     if (!o) return usage_error(command, "%s is no option", word), 0;
     if (o->kind == OPTION_FLAG) {
-      if (eq) return usage_error(command, "%s takes no value", o->name), 0;
+      if (eq)
+        return usage_error(command, "%.*s takes no value", (int)n, word), 0;
       *(int *)o->to = 1;
       continue;
     }

@@ -36,8 +36,8 @@ typedef struct option {
 
 /*
  * Reads argv[0, argc) by a table that ends with a NULL name; words that are
- * no options go to `rest` (may be NULL: an error). 0: a usage error, said on
- * stderr.
+ * no options go to `rest` (may be NULL: an error). "-h" and "-v" stand for
+ * "--help" and "--verbose" of the table. 0: a usage error, said on stderr.
  */
 int options_read(const char *command, int argc, char **argv,
                  const option *table, text_list *rest);

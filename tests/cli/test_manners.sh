@@ -4,6 +4,16 @@ set -u
 mlacheck=$1
 . "$(dirname "$0")/cli.sh"
 
+for command in bench diff export gen info list report run selftest show \
+  submit verify; do
+  expect 0 $command --help
+  cp "$work/out" "$work/long"
+  expect 0 $command -h
+  cmp -s "$work/long" "$work/out" || fail "$command: -h is not --help"
+done
+expect 2 list -v
+has err '-v is no option'
+
 for command in '' run list show info gen; do
   # shellcheck disable=SC2086
   expect 0 $command --help
