@@ -119,6 +119,10 @@ void planted_entry_store(const planted_call *c, const mla_tensor *cache,
 double planted_weight(const planted_call *c, int32_t scale_slot, double code,
                       int64_t row, int64_t column);
 
+/* planted_product.c: the row of kv_b_proj that holds row i (P keys, then V
+   values) of a head. */
+int64_t planted_weight_row(const planted_call *c, int64_t head, int64_t i);
+
 /* planted_decode.c: a row of q; is a head left out? */
 void planted_query_row(const planted_call *c, int64_t token, int64_t head,
                        int64_t width, float *to);

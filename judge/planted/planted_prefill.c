@@ -65,23 +65,12 @@ static void load_latents(prefill_state *s, int64_t b, int64_t context) {
   }
 }
 
-/* Row of kv_b_proj that holds row i (P keys, then V values) of a head. */
-static int64_t weight_row(const planted_call *c, int64_t head, int64_t i) {
-  int64_t h = c->p->num_heads, p = c->p->qk_nope_head_dim;
-  int64_t v = c->p->v_head_dim;
-  if (FAULT(c, ABSORB_HEAD)) head = (head + c->a) % h;
-  if (FAULT(c, ABSORB_ORDER)) i = i < p ? v + i : i - p;
-  if (FAULT(c, ABSORB_FLAT))
-    return i < p ? head * p + i : h * p + head * v + i - p;
-  return head * (p + v) + i;
-}
-
 static void load_weights(prefill_state *s, int64_t head) {
   const mla_tensor *w = planted_arg(s->c, MLA_T_KV_B_PROJ);
   for (int64_t i = 0; i < s->p + s->v_dim; i++)
     for (int64_t d = 0; d < s->l; d++)
       s->w[i * s->l + d] = (float)mla_get(
-          w->data, w->dtype, mla_at2(w, weight_row(s->c, head, i), d));
+          w->data, w->dtype, mla_at2(w, planted_weight_row(s->c, head, i), d));
 }
 
 static float project(const float *w, const float *latent, int32_t n) {

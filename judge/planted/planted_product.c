@@ -26,7 +26,7 @@ static float product(const mla_tensor *a, int64_t a0, int64_t a_step,
   return sum;
 }
 
-static int64_t weight_row(const planted_call *c, int64_t head, int64_t i) {
+int64_t planted_weight_row(const planted_call *c, int64_t head, int64_t i) {
   int64_t h = c->p->num_heads, p = c->p->qk_nope_head_dim;
   int64_t v = c->p->v_head_dim;
   if (FAULT(c, ABSORB_HEAD)) head = (head + c->a) % h;
@@ -41,7 +41,7 @@ static void copy_weights(const planted_call *c, const mla_tensor *to,
   const mla_tensor *w = planted_arg(c, MLA_T_KV_B_PROJ);
   for (int64_t h = 0; h < to->shape[0]; h++)
     for (int64_t i = 0; i < to->shape[1]; i++) {
-      int64_t row = weight_row(c, h, first + i);
+      int64_t row = planted_weight_row(c, h, first + i);
       for (int64_t d = 0; d < to->shape[2]; d++)
         mla_put(to->data, to->dtype, mla_at3(to, h, i, d),
                 planted_weight(c, MLA_T_KV_B_SCALE, at(w, mla_at2(w, row, d)),
@@ -60,7 +60,7 @@ static void fuse_q(const planted_call *c) {
       for (int64_t d = 0; d < out->shape[2]; d++)
         mla_put(out->data, out->dtype, mla_at3(out, i, h, d),
                 (double)product(q, mla_at2(q, h * (p + r), i), q->stride[0], kv,
-                                mla_at2(kv, weight_row(c, h, 0), d),
+                                mla_at2(kv, planted_weight_row(c, h, 0), d),
                                 kv->stride[0], p, 64));
       for (int64_t d = 0; d < r; d++)
         mla_put(rope->data, rope->dtype, mla_at3(rope, i, h, d),
@@ -78,7 +78,7 @@ static void fuse_o(const planted_call *c) {
       for (int64_t x = 0; x < out->shape[2]; x++)
         mla_put(out->data, out->dtype, mla_at3(out, h, d, x),
                 (double)product(o, mla_at2(o, x, h * v), 1, kv,
-                                mla_at2(kv, weight_row(c, h, p), d),
+                                mla_at2(kv, planted_weight_row(c, h, p), d),
                                 kv->stride[0], v, 64));
 }
 
