@@ -10,20 +10,12 @@
 #include "dmath.h"
 #include "dtype.h"
 #include "expect.h"
-#include "generate.h"
+#include "generate_fixture.h"
 #include "problem_check.h"
 #include "tensor.h"
 
-static void make_as(const char *id, mla_poison poison, mla_vector *v) {
-  mla_case c;
-  mla_error err = mla_error_init();
-  ck_assert_msg(mla_case_parse(id, &c, &err) == MLA_OK, "%s", err.message);
-  ck_assert_msg(mla_generate(&c, 42, poison, v, &err) == MLA_OK, "%s",
-                err.message);
-}
-
 static void make(const char *id, mla_vector *v) {
-  make_as(id, MLA_POISON_NAN, v);
+  make_vector(id, MLA_POISON_NAN, v);
 }
 
 static int64_t entry(const mla_vector *v, int slot, int64_t token, int64_t i) {
@@ -138,7 +130,7 @@ START_TEST(padding_rows_list_nothing) {
   static const mla_poison poisons[] = {MLA_POISON_NAN, MLA_POISON_LARGE,
                                        MLA_POISON_ZERO};
   mla_vector v;
-  make_as(BASE ",tail=2,extra=3", poisons[_i], &v);
+  make_vector(BASE ",tail=2,extra=3", poisons[_i], &v);
   for (int64_t t = 3; t < 5; t++) {
     ck_assert_int_eq((int)times(&v, t, -1), 24);
     for (int64_t i = 0; i < 3; i++)
@@ -150,22 +142,6 @@ START_TEST(padding_rows_list_nothing) {
 END_TEST
 
 /* ----------------------------------------------------------------- grouping */
-
-static double *expected_of(const mla_vector *v, int32_t slot, int64_t *count) {
-  mla_expectation e;
-  mla_error err = mla_error_init();
-  int32_t index;
-  ck_assert_msg(mla_expectation_make(v, NULL, NULL, &e, &err) == MLA_OK, "%s",
-                err.message);
-  mla_expected_view view = mla_expectation_of(&e, slot, &index);
-  ck_assert_int_ge(index, 0);
-  *count = view.rows * view.width;
-  double *x = malloc((size_t)(*count + 1) * sizeof *x);
-  ck_assert_ptr_nonnull(x);
-  memcpy(x, view.value, (size_t)*count * sizeof *x);
-  mla_expectation_free(&e);
-  return x;
-}
 
 static const struct {
   const char *id, *other;

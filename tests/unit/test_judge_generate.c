@@ -6,18 +6,10 @@
 #include "dmath.h"
 #include "dtype.h"
 #include "expect.h"
-#include "generate.h"
+#include "generate_fixture.h"
 #include "problem_check.h"
 #include "suite.h"
 #include "tensor.h"
-
-static void make(const char *id, mla_poison poison, mla_vector *v) {
-  mla_case c;
-  mla_error err = mla_error_init();
-  ck_assert_msg(mla_case_parse(id, &c, &err) == MLA_OK, "%s", err.message);
-  ck_assert_msg(mla_generate(&c, 42, poison, v, &err) == MLA_OK, "%s",
-                err.message);
-}
 
 static double at(const mla_vector *v, int slot, int64_t offset) {
   return mla_get(v->tensor[slot].data, v->tensor[slot].dtype, offset);
@@ -39,7 +31,7 @@ START_TEST(calls_are_lawful) {
       mla_vector v;
       mla_error err = mla_error_init();
       mla_answer any = mla_answer_init();
-      make(smoke.entry[i].id, poisons[k], &v);
+      make_vector(smoke.entry[i].id, poisons[k], &v);
       mla_args args = mla_vector_args(&v);
       mla_limits limits = mla_vector_limits(&v);
       mla_status status = mla_limits_check(&v.problem, &limits, &err);
@@ -55,8 +47,10 @@ END_TEST
 
 START_TEST(a_call_is_a_function_of_its_name) {
   mla_vector a, b;
-  make("decode:bf16:b2,h3,q2,page16,len=20+9,strides=odd", MLA_POISON_NAN, &a);
-  make("decode:bf16:b2,h3,q2,page16,len=20+9,strides=odd", MLA_POISON_NAN, &b);
+  make_vector("decode:bf16:b2,h3,q2,page16,len=20+9,strides=odd",
+              MLA_POISON_NAN, &a);
+  make_vector("decode:bf16:b2,h3,q2,page16,len=20+9,strides=odd",
+              MLA_POISON_NAN, &b);
   for (int s = 0; s < MLA_T_COUNT; s++) {
     ck_assert_int_eq(a.role[s], b.role[s]);
     if (a.role[s])
@@ -71,7 +65,7 @@ END_TEST
 /* Tails of pages, unused pages, gaps, padding rows, unused table entries. */
 START_TEST(what_must_not_be_read_is_poison) {
   mla_vector v;
-  make(
+  make_vector(
       "decode:f32:b2,h1,q1,page4,len=5+3,l8,r4,width=2,tail=1,gap=3,"
       "strides=odd",
       MLA_POISON_NAN, &v);
@@ -109,26 +103,11 @@ END_TEST
 
 /* ------------------------------------------------------------ regrouping */
 
-static double *expected_of(const mla_vector *v, int32_t slot, int64_t *count) {
-  mla_expectation e;
-  mla_error err = mla_error_init();
-  int32_t index;
-  ck_assert_msg(mla_expectation_make(v, NULL, NULL, &e, &err) == MLA_OK, "%s",
-                err.message);
-  mla_expected_view view = mla_expectation_of(&e, slot, &index);
-  ck_assert_int_ge(index, 0);
-  *count = view.rows * view.width;
-  double *values = malloc((size_t)*count * sizeof *values);
-  memcpy(values, view.value, (size_t)*count * sizeof *values);
-  mla_expectation_free(&e);
-  return values;
-}
-
 static int same_answers(const char *a, const char *b) {
   mla_vector va, vb;
   int64_t na, nb;
-  make(a, MLA_POISON_NAN, &va);
-  make(b, MLA_POISON_NAN, &vb);
+  make_vector(a, MLA_POISON_NAN, &va);
+  make_vector(b, MLA_POISON_NAN, &vb);
   double *xa = expected_of(&va, MLA_T_OUT, &na);
   double *xb = expected_of(&vb, MLA_T_OUT, &nb);
   int same = na == nb && memcmp(xa, xb, (size_t)na * sizeof *xa) == 0;
@@ -145,7 +124,7 @@ START_TEST(few_rows_are_asked) {
   mla_vector v;
   mla_expectation e;
   mla_error err = mla_error_init();
-  make("decode:f32:b6,h16,q1,page16,len=2000", MLA_POISON_NAN, &v);
+  make_vector("decode:f32:b6,h16,q1,page16,len=2000", MLA_POISON_NAN, &v);
   ck_assert_int_eq(mla_expectation_few(&v, NULL, &e, &err), MLA_OK);
   ck_assert_int_eq(e.rows, 16);
   ck_assert_int_eq(e.rows_total, 6 * 16);
@@ -153,7 +132,7 @@ START_TEST(few_rows_are_asked) {
   ck_assert_int_eq(e.row[15], 6 * 16 - 1);
   mla_expectation_free(&e);
   mla_vector_free(&v);
-  make("decode:f32:b6,h16,q1,page16,len=20", MLA_POISON_NAN, &v);
+  make_vector("decode:f32:b6,h16,q1,page16,len=20", MLA_POISON_NAN, &v);
   ck_assert_int_eq(mla_expectation_few(&v, NULL, &e, &err), MLA_OK);
   ck_assert_int_eq(e.rows, 6 * 16);
   mla_expectation_free(&e);
@@ -180,8 +159,8 @@ END_TEST
 /* A head's tokens lie together; what has no heads stays as it was. */
 START_TEST(turned_axes_change_places) {
   mla_vector v;
-  make("decode:f32:b2,h3,q=2+5,page16,len=20+9,strides=turned", MLA_POISON_NAN,
-       &v);
+  make_vector("decode:f32:b2,h3,q=2+5,page16,len=20+9,strides=turned",
+              MLA_POISON_NAN, &v);
   const mla_tensor *q = &v.tensor[MLA_T_Q], *lse = &v.tensor[MLA_T_LSE];
   ck_assert_int_eq(q->stride[0], 576);
   ck_assert_int_eq(q->stride[1], 7 * 576);
@@ -196,8 +175,8 @@ END_TEST
 START_TEST(spoiled_requests_have_no_meaning) {
   mla_vector v;
   int64_t count;
-  make("decode:f32:b4,h2,q=1+2+1+3,page4,len=9+7+5+2,l8,r4,dist=nan",
-       MLA_POISON_ZERO, &v);
+  make_vector("decode:f32:b4,h2,q=1+2+1+3,page4,len=9+7+5+2,l8,r4,dist=nan",
+              MLA_POISON_ZERO, &v);
   double *out = expected_of(&v, MLA_T_OUT, &count);
   ck_assert_int_eq(count, 7 * 2 * 8);
   for (int64_t i = 0; i < count; i++) {
@@ -215,8 +194,8 @@ START_TEST(tokens_have_a_request) {
   mla_vector v;
   static const int64_t owner[] = {1, 1, 4, 5, 5, 5, -1, -1};
   static const int64_t within[] = {0, 1, 0, 0, 1, 2, 6, 7};
-  make("decode:f32:b7,h1,q=0+2+0+0+1+3+0,page4,len=5,tail=2", MLA_POISON_NAN,
-       &v);
+  make_vector("decode:f32:b7,h1,q=0+2+0+0+1+3+0,page4,len=5,tail=2",
+              MLA_POISON_NAN, &v);
   for (int64_t t = 0; t < 8; t++) {
     int64_t at;
     ck_assert_int_eq(mla_vector_request(&v, t, &at), owner[t]);
@@ -267,7 +246,7 @@ static double largest_probability(const mla_vector *v, int64_t h) {
 static double mean_probability(const char *id) {
   mla_vector v;
   double sum = 0;
-  make(id, MLA_POISON_NAN, &v);
+  make_vector(id, MLA_POISON_NAN, &v);
   int64_t heads = v.problem.num_heads;
   for (int64_t h = 0; h < heads; h++) sum += largest_probability(&v, h);
   mla_vector_free(&v);
@@ -307,7 +286,7 @@ END_TEST
 static void is_representable(const char *id) {
   mla_vector v;
   int64_t n;
-  make(id, MLA_POISON_NAN, &v);
+  make_vector(id, MLA_POISON_NAN, &v);
   double *x = expected_of(&v, MLA_T_OUT, &n);
   for (int64_t i = 0; i < n; i++)
     REQUIRE(mla_fabs(mla_round_to(v.problem.out_dtype, x[i]) - x[i]) < 1e-40,
@@ -339,12 +318,12 @@ END_TEST
 /* With few columns other keys weigh too, and bits are not asked for. */
 START_TEST(onehot_of_few_columns_has_a_budget) {
   mla_vector v;
-  make("decode:f16:b1,h2,q2,page1,len=34,l1,r2,dist=onehot", MLA_POISON_NAN,
-       &v);
+  make_vector("decode:f16:b1,h2,q2,page1,len=34,l1,r2,dist=onehot",
+              MLA_POISON_NAN, &v);
   ck_assert_int_eq(v.compare[MLA_T_OUT], MLA_COMPARE_BUDGET);
   mla_vector_free(&v);
-  make("decode:f16:b1,h2,q2,page1,len=34,l62,r2,dist=onehot", MLA_POISON_NAN,
-       &v);
+  make_vector("decode:f16:b1,h2,q2,page1,len=34,l62,r2,dist=onehot",
+              MLA_POISON_NAN, &v);
   ck_assert_int_eq(v.compare[MLA_T_OUT], MLA_COMPARE_BITS);
   mla_vector_free(&v);
 }
@@ -354,7 +333,8 @@ END_TEST
 START_TEST(onehot_rows_spread) {
   mla_vector v;
   int64_t n, distinct = 0;
-  make("decode:bf16:b1,h64,q1,page53,len=64,dist=onehot", MLA_POISON_NAN, &v);
+  make_vector("decode:bf16:b1,h64,q1,page53,len=64,dist=onehot", MLA_POISON_NAN,
+              &v);
   double *x = expected_of(&v, MLA_T_OUT, &n);
   int64_t width = n / 64;
   for (int64_t a = 0; a < 64; a++) {
@@ -375,7 +355,7 @@ START_TEST(slots_have_holes_and_no_twins) {
   mla_vector v;
   int64_t holes = 0;
   char used[80] = {0};
-  make("kv_write:bf16:n37,page16,nb5,slots=holes", MLA_POISON_NAN, &v);
+  make_vector("kv_write:bf16:n37,page16,nb5,slots=holes", MLA_POISON_NAN, &v);
   for (int64_t i = 0; i < 37; i++) {
     int64_t slot = index_at(&v, MLA_T_SLOT_MAPPING, i);
     holes += slot < 0;
@@ -387,7 +367,7 @@ START_TEST(slots_have_holes_and_no_twins) {
   ck_assert_int_eq(index_at(&v, MLA_T_SLOT_MAPPING, 0), -1);
   ck_assert_int_eq(index_at(&v, MLA_T_SLOT_MAPPING, 36), -1);
   mla_vector_free(&v);
-  make("kv_write:bf16:n9,page4,nb3,slots=short", MLA_POISON_NAN, &v);
+  make_vector("kv_write:bf16:n9,page4,nb3,slots=short", MLA_POISON_NAN, &v);
   ck_assert_int_eq(v.tensor[MLA_T_SLOT_MAPPING].shape[0], 5);
   mla_vector_free(&v);
 }
@@ -396,7 +376,8 @@ END_TEST
 START_TEST(copies_within_a_cache_do_not_chain) {
   mla_vector v;
   char target[9] = {0};
-  make("kv_copy:f32:nb9,copies4,page5,l48,r16,within", MLA_POISON_NAN, &v);
+  make_vector("kv_copy:f32:nb9,copies4,page5,l48,r16,within", MLA_POISON_NAN,
+              &v);
   ck_assert_ptr_eq(v.tensor[MLA_T_SRC_CACHE].data, v.tensor[MLA_T_CACHE].data);
   for (int64_t i = 0; i < 4; i++)
     target[index_at(&v, MLA_T_BLOCK_MAPPING, 2 * i + 1)]++;
@@ -410,7 +391,7 @@ END_TEST
 START_TEST(empty_parts_are_infinite_and_poison) {
   mla_vector v;
   int signs[2] = {0, 0};
-  make("merge:f32:n5,h8,s7,v16,empty=some", MLA_POISON_NAN, &v);
+  make_vector("merge:f32:n5,h8,s7,v16,empty=some", MLA_POISON_NAN, &v);
   const mla_tensor *l = &v.tensor[MLA_T_PART_LSES];
   for (int64_t i = 0; i < mla_tensor_count(l); i++) {
     double lse = at(&v, MLA_T_PART_LSES, i);
