@@ -1,0 +1,69 @@
+"""Holds what pages show of the tool to what it prints.
+
+    check_samples.py MLACHECK PAGE.md...
+
+A sample is a block of indented lines that begins with
+
+    $ mlacheck WORDS...
+
+The others must stand in what that command prints, one below the other; a line
+"..." stands for any. Exit status: 0 all do, 1 one does not, or there is none.
+"""
+
+import re
+import shlex
+import subprocess
+import sys
+
+MARK = re.compile(r"^    \$ mlacheck (.*)$")
+
+
+def samples(path):
+    """The words of each command, and the lines that are shown."""
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    for at, line in enumerate(lines):
+        mark = MARK.match(line)
+        if not mark:
+            continue
+        shown = []
+        for below in lines[at + 1:]:
+            if not below.startswith("    "):
+                break
+            shown.append(below[4:])
+        yield mark.group(1), shown
+
+
+def stands(shown, printed):
+    """Where the lines begin that stand one below the other, or None."""
+    return next((i for i in range(len(printed) - len(shown) + 1)
+                 if printed[i:i + len(shown)] == shown), None)
+
+
+def fault(tool, words, shown):
+    said = subprocess.run([tool, *shlex.split(words)], check=False,
+                          capture_output=True, text=True).stdout.splitlines()
+    while shown:
+        cut = next((i for i, line in enumerate(shown)
+                    if line.strip() == "..."), len(shown))
+        at = stands(shown[:cut], said)
+        if at is None:
+            return f"\"mlacheck {words}\" does not print\n" + \
+                "\n".join(shown[:cut]) + "\nbut\n" + "\n".join(said)
+        said = said[at + cut:]
+        shown = shown[cut + 1:]
+    return None
+
+
+def main(tool, *pages):
+    asked = [(page, *sample) for page in pages for sample in samples(page)]
+    if not asked:
+        sys.exit("the pages show nothing")
+    wrong = [f"{page}: {what}" for page, words, shown in asked
+             if (what := fault(tool, words, shown))]
+    print("\n".join(wrong) if wrong else f"{len(asked)} samples agree")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
