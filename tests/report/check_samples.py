@@ -7,7 +7,10 @@ A sample is a block of indented lines that begins with
     $ mlacheck WORDS...
 
 The others must stand in what that command prints, one below the other; a line
-"..." stands for any. Exit status: 0 all do, 1 one does not, or there is none.
+"..." stands for any. Where a page says "A failure looks like (`FAULT`", the
+block behind it names a case, and the planted backend must be told the rest,
+wherever the page breaks its lines. Exit status: 0 all do, 1 one does not, or
+there is none.
 """
 
 import re
@@ -15,6 +18,8 @@ import shlex
 import subprocess
 import sys
 
+FAILURE = re.compile(r"^A failure looks like \(`([a-z0-9-]+)`.*\):\n\n"
+                     r"    FAIL  (\S+).*\n((?:     .*\n)+)", re.M)
 MARK = re.compile(r"^    \$ mlacheck (.*)$")
 
 
@@ -34,15 +39,35 @@ def samples(path):
         yield mark.group(1), shown
 
 
+def failures(path):
+    """The words that ask for each, and what is said of it."""
+    with open(path, encoding="utf-8") as file:
+        for fault_name, case, said in FAILURE.findall(file.read()):
+            yield (f"run --backend planted --options fault={fault_name} "
+                   f"--case {case}", folded(said))
+
+
+def folded(text):
+    return " ".join(text.split())
+
+
 def stands(shown, printed):
     """Where the lines begin that stand one below the other, or None."""
     return next((i for i in range(len(printed) - len(shown) + 1)
                  if printed[i:i + len(shown)] == shown), None)
 
 
+def printed_by(tool, words):
+    return subprocess.run([tool, *shlex.split(words)], check=False,
+                          capture_output=True, text=True).stdout
+
+
 def fault(tool, words, shown):
-    said = subprocess.run([tool, *shlex.split(words)], check=False,
-                          capture_output=True, text=True).stdout.splitlines()
+    said = printed_by(tool, words)
+    if isinstance(shown, str):
+        return None if shown in folded(said) else \
+            f"\"mlacheck {words}\" does not say\n{shown}\nbut\n{said}"
+    said = said.splitlines()
     while shown:
         cut = next((i for i, line in enumerate(shown)
                     if line.strip() == "..."), len(shown))
@@ -56,7 +81,8 @@ def fault(tool, words, shown):
 
 
 def main(tool, *pages):
-    asked = [(page, *sample) for page in pages for sample in samples(page)]
+    asked = [(page, *sample) for page in pages
+             for sample in [*samples(page), *failures(page)]]
     if not asked:
         sys.exit("the pages show nothing")
     wrong = [f"{page}: {what}" for page, words, shown in asked
