@@ -110,7 +110,7 @@ rule_text() {
     sed 's/$/  (tab, carriage return or blank at the end)/'
 }
 
-# A page's links lead to files and headings that there are.
+# A page's links and names of sources lead to files and headings that there are.
 rule_links() {
   # shellcheck disable=SC2046
   awk -v list="$work/files" -f "$house/links.awk" "$work/files" \

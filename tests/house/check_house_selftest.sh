@@ -90,8 +90,11 @@ for link in none.md '#none' page.md#none docs/page.md; do
   fault links "a link to $link"
 done
 mkdir -p "$tree/docs"
-printf '# One, `two`\n[x](#one-two) [y](../docs/page.md#one-two) `[z](none)`\n' \
-  >"$tree/docs/page.md"
+printf '# One\n`judge/none.c`\n' >"$tree/docs/page.md"
+fault links 'a name of a file that there is not'
+mkdir -p "$tree/docs"
+printf '# One, `two`\n[x](#one-two) [y](../docs/page.md#one-two) `[z](none)`\n%s\n' \
+  '`docs/page.md` `none.h.in` `any_*.c`' >"$tree/docs/page.md"
 sh "$here/check_house.sh" "$tree" >/dev/null 2>&1
 verdict 0 $? 'links: such as lead somewhere'
 fresh_tree

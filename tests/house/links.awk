@@ -1,6 +1,7 @@
 # awk -v list=LIST -f links.awk LIST FILE.md...: every link of the pages to a
-# file of the tree, or to a heading of a page, leads somewhere. LIST names the
-# tree's files.
+# file of the tree, or to a heading of a page, leads somewhere, and so does a
+# source file's name in backquotes, whole or its end. LIST names the tree's
+# files. What was tells of files that there were: CHANGELOG.md and the logs.
 # A heading's anchor is its text in small letters, blanks as hyphens, without
 # whatever else is no letter, digit or underscore; the second of a name in a
 # page has -1 behind it.
@@ -39,18 +40,35 @@ function note_links(line, from, to) {
   }
 }
 
-FILENAME == list { files[$0] = 1; next }
+function note_names(line, name) {
+  if (FILENAME ~ /(^|\/)(CHANGELOG.md|performance\/.*)$/) return
+  while (match(line, /`[A-Za-z0-9_.\/-]+\.(c|h|cu|cuh|hip|cpp|sh|awk|py)`/)) {
+    name = substr(line, RSTART + 1, RLENGTH - 2)
+    line = substr(line, RSTART + RLENGTH)
+    names[FILENAME ":" FNR ": " name] = name
+  }
+}
+
+FILENAME == list {
+  files[$0] = 1
+  at = $0
+  do ends[at] = 1
+  while (sub(/^[^\/]*\//, "", at))
+  next
+}
 FNR == 1 { fenced = 0 }
 /^```/ { fenced = !fenced; next }
 fenced || /^    / { next }
 /^#/ { note_heading($0) }
-{ note_links($0) }
+{ note_links($0); note_names($0) }
 
 END {
   for (f in files) {
     at = f
     while (sub(/\/[^\/]*$/, "", at)) folders[at] = 1
   }
+  for (at in names)
+    if (!(names[at] in ends)) print at ": no such file"
   for (i = 1; i <= links; i++) {
     to = link_to[i]
     anchor = ""
