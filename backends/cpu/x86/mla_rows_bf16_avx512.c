@@ -1,7 +1,8 @@
 /*
  * Few rows against keys of bf16 with AVX-512: as mla_rows_bf16_avx2.c, 32
- * columns at a time. Sixteen sums are in registers, whatever the number of
- * rows: of one row with sixteen keys, of eight with two.
+ * columns at a time. Sixteen sums are in registers, of eight rows with two keys
+ * as of two with eight. One row has eight: more would not do, since what binds
+ * it is conversions, and sixteen keys' addresses have no room in registers.
  */
 #include <immintrin.h>
 
@@ -17,7 +18,12 @@ mla_cpu_spread_fn mla_spread_bf16_avx512;
    these too long to be copied for each. */
 #define INLINE static inline __attribute__((always_inline))
 
-enum { sums = 16 };
+enum { sums = 16, most_keys = 8 };
+
+/* Keys that so many rows meet at a time. */
+INLINE int keys_of(int rows) {
+  return rows == 1 ? most_keys : sums / rows;
+}
 
 /* Even columns and odd ones of 32, or of 16 and zeros. */
 typedef struct split {
@@ -85,9 +91,9 @@ void mla_spread_bf16_avx512(float *q, const float *line, int64_t n,
 INLINE void dots_step(int64_t c, int whole, const void *const *key,
                       const float *const *q, int rows, const void *const *next,
                       __m512 s[sums]) {
-  int keys = sums / rows;
+  int keys = keys_of(rows);
   hint_keys(next, keys, rows, 2 * c);
-  split y[sums];
+  split y[most_keys];
   for (int j = 0; rows > 1 && j < keys; j++) y[j] = columns(key[j], c, whole);
   for (int i = 0; i < rows; i++) {
     split x = taken(q[i] + c, whole);
@@ -117,10 +123,10 @@ INLINE __m512 add_across(__m512 s[sums]) {
   return s[0];
 }
 
-/* sum[i * keys + j]: row i of q times key j. */
+/* sum[i * keys + j]: row i of q times key j; zeros behind them. */
 INLINE void dots_some(int64_t k, const void *const *key, const float *const *q,
                       int rows, const void *const *next, float *sum) {
-  int keys = sums / rows;
+  int keys = keys_of(rows);
   int64_t c = 0;
   __m512 s[sums];
   for (int i = 0; i < sums; i++) s[i] = _mm512_setzero_ps();
@@ -131,17 +137,17 @@ INLINE void dots_some(int64_t k, const void *const *key, const float *const *q,
   for (int i = 0; i < sums; i++) t[i] = s[i];
   _mm512_storeu_ps(sum, add_across(t));
   for (; c < k; c++)
-    for (int i = 0; i < sums; i++)
+    for (int i = 0; i < keys * rows; i++)
       sum[i] += one(key[i % keys], c) * q[i / keys][c];
 }
 
 INLINE void dots_rows(int64_t n, int64_t k, const void *const *key,
                       const float *const *q, float *const *scores, int rows,
                       const void *const *next) {
-  int keys = sums / rows;
+  int keys = keys_of(rows);
   float sum[sums];
   for (int64_t j = 0; j < n; j += keys) {
-    const void *here[sums];
+    const void *here[most_keys];
     for (int x = 0; x < keys; x++) here[x] = key[j + x < n ? j + x : n - 1];
     dots_some(k, here, q, rows, next && j + keys <= n ? next + j / 2 : NULL,
               sum);

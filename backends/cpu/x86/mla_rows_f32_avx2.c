@@ -17,6 +17,7 @@ static inline float one(const void *row, int64_t i) {
 }
 
 #define BYTES 4
+#define ONE_ROW_SUMS most_sums
 #define DOTS mla_dots_f32_avx2
 #define MIX mla_mix_f32_avx2
 #include "rows_avx2.h"

@@ -6,6 +6,8 @@
  *     columns i .. i + 15, i a multiple of 16, in the order of cpu_kernels.h
  *   static inline float one(const void *row, int64_t i)
  *   BYTES of a number
+ *   ONE_ROW_SUMS: few_sums, if converting takes two registers for constants
+ *     and sums would have to leave theirs for them, or most_sums
  *   DOTS, MIX: the names of the two kernels.
  *
  * Eight sums in registers or twelve, whatever the number of rows, and each is
@@ -56,10 +58,15 @@ static inline void put_sums(const float *sum, int keys, int rows, int64_t count,
       scores[i][j + x] = sum[i * keys + x];
 }
 
+/* Keys at a time while there are as many. */
+static inline int more_keys(int rows) {
+  return rows == 1 ? ONE_ROW_SUMS : (rows == 2 ? few_sums : most_sums) / rows;
+}
+
 static inline void dots_rows(int64_t n, int64_t k, const void *const *key,
                              const float *const *q, float *const *scores,
                              int rows, const void *const *next) {
-  int keys = few_sums / rows, more = rows == 2 ? keys : most_sums / rows;
+  int keys = few_sums / rows, more = more_keys(rows);
   float sum[most_sums];
   int64_t j = 0;
   for (; j + more <= n; j += more) {
