@@ -19,16 +19,16 @@ typedef CUresult (*mla_encode_fn)(CUtensorMap *, CUtensorMapDataType,
                                   CUtensorMapFloatOOBfill);
 
 static mla_encode_fn mla_tensor_map_encoder(void) {
-  static mla_encode_fn found;
-  if (found) return found;
-  void *fn = NULL;
+  static mla_encode_fn found; /* two threads may find it at once */
+  void *fn = (void *)__atomic_load_n(&found, __ATOMIC_ACQUIRE);
+  if (fn) return (mla_encode_fn)fn;
   cudaDriverEntryPointQueryResult result;
   if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &fn, 12000,
                                        cudaEnableDefault,
                                        &result) == cudaSuccess &&
       result == cudaDriverEntryPointSuccess)
-    found = (mla_encode_fn)fn;
-  return found;
+    __atomic_store_n(&found, (mla_encode_fn)fn, __ATOMIC_RELEASE);
+  return __atomic_load_n(&found, __ATOMIC_ACQUIRE);
 }
 
 /* What a miss brings into the second-level cache: lines of 128 bytes, or two.

@@ -11,9 +11,11 @@
 #include "gpu_host.h"
 
 struct mla_graph {
+  int device;
   mla_rt_exec exec;
 };
 struct mla_event {
+  int device;
   mla_rt_event event;
 };
 
@@ -59,10 +61,9 @@ static mla_status mla_gpu_open(int32_t device, const char *options,
     return mla_fail(err, MLA_INVALID_ARGUMENT, "options",
                     "options is '%s', but there are none", options);
   mla_rt_prop prop;
-  mla_status st = mla_gpu_check(err, MLA_RT(SetDevice)(device), "SetDevice");
-  if (st == MLA_OK)
-    st = mla_gpu_check(err, MLA_RT(GetDeviceProperties)(&prop, device),
-                       "GetDeviceProperties");
+  mla_status st = mla_gpu_on(device, err, "GetDeviceProperties", [&] {
+    return MLA_RT(GetDeviceProperties)(&prop, device);
+  });
   if (st != MLA_OK) return st;
   mla_handle *h = (mla_handle *)calloc(1, sizeof *h);
   if (!h)
@@ -87,84 +88,78 @@ static void mla_gpu_close(mla_handle *handle) {
 
 static mla_status mla_gpu_mem_alloc(mla_handle *handle, uint64_t bytes,
                                     void **memory, mla_error *err) {
-  (void)handle;
-  return mla_gpu_check(err, MLA_RT(Malloc)(memory, bytes ? bytes : 1),
-                       "Malloc");
+  return mla_gpu_on(handle->device, err, "Malloc",
+                    [=] { return MLA_RT(Malloc)(memory, bytes ? bytes : 1); });
 }
 
 static void mla_gpu_mem_free(mla_handle *handle, void *memory) {
-  (void)handle;
+  const mla_gpu_bound on(handle->device);
   (void)MLA_RT(Free)(memory);
 }
 
 static mla_status mla_gpu_to_device(mla_handle *handle, void *to,
                                     const void *from, uint64_t bytes,
                                     mla_stream stream, mla_error *err) {
-  (void)handle;
-  return mla_gpu_check(
-      err,
-      MLA_RT(MemcpyAsync)(to, from, bytes, MLA_RT(MemcpyHostToDevice),
-                          mla_gpu_stream_of(stream)),
-      "Memcpy to the device");
+  return mla_gpu_on(handle->device, err, "Memcpy to the device", [=] {
+    return MLA_RT(MemcpyAsync)(to, from, bytes, MLA_RT(MemcpyHostToDevice),
+                               mla_gpu_stream_of(stream));
+  });
 }
 
 static mla_status mla_gpu_to_host(mla_handle *handle, void *to,
                                   const void *from, uint64_t bytes,
                                   mla_stream stream, mla_error *err) {
-  (void)handle;
-  return mla_gpu_check(
-      err,
-      MLA_RT(MemcpyAsync)(to, from, bytes, MLA_RT(MemcpyDeviceToHost),
-                          mla_gpu_stream_of(stream)),
-      "Memcpy to the host");
+  return mla_gpu_on(handle->device, err, "Memcpy to the host", [=] {
+    return MLA_RT(MemcpyAsync)(to, from, bytes, MLA_RT(MemcpyDeviceToHost),
+                               mla_gpu_stream_of(stream));
+  });
 }
 
 static mla_status mla_gpu_stream_create(mla_handle *handle, mla_stream *stream,
                                         mla_error *err) {
-  (void)handle;
   mla_rt_stream s;
-  mla_status st = mla_gpu_check(err, MLA_RT(StreamCreate)(&s), "StreamCreate");
+  mla_status st = mla_gpu_on(handle->device, err, "StreamCreate",
+                             [&] { return MLA_RT(StreamCreate)(&s); });
   if (st == MLA_OK) *stream = (mla_stream)(void *)s;
   return st;
 }
 
 static void mla_gpu_stream_destroy(mla_handle *handle, mla_stream stream) {
-  (void)handle;
+  const mla_gpu_bound on(handle->device);
   (void)MLA_RT(StreamDestroy)(mla_gpu_stream_of(stream));
 }
 
 static mla_status mla_gpu_stream_sync(mla_handle *handle, mla_stream stream,
                                       mla_error *err) {
-  (void)handle;
-  return mla_gpu_check(err,
-                       MLA_RT(StreamSynchronize)(mla_gpu_stream_of(stream)),
-                       "StreamSynchronize");
+  return mla_gpu_on(handle->device, err, "StreamSynchronize", [=] {
+    return MLA_RT(StreamSynchronize)(mla_gpu_stream_of(stream));
+  });
 }
 
 static mla_status mla_gpu_capture_begin(mla_handle *handle, mla_stream stream,
                                         mla_error *err) {
-  (void)handle;
-  return mla_gpu_check(
-      err,
-      MLA_RT(StreamBeginCapture)(mla_gpu_stream_of(stream),
-                                 MLA_RT(StreamCaptureModeThreadLocal)),
-      "StreamBeginCapture");
+  return mla_gpu_on(handle->device, err, "StreamBeginCapture", [=] {
+    return MLA_RT(StreamBeginCapture)(mla_gpu_stream_of(stream),
+                                      MLA_RT(StreamCaptureModeThreadLocal));
+  });
 }
 
 static mla_status mla_gpu_capture_end(mla_handle *handle, mla_stream stream,
                                       mla_graph **graph, mla_error *err) {
-  (void)handle;
   mla_rt_graph g;
-  mla_status st = mla_gpu_check(
-      err, MLA_RT(StreamEndCapture)(mla_gpu_stream_of(stream), &g),
-      "StreamEndCapture");
+  mla_status st = mla_gpu_on(handle->device, err, "StreamEndCapture", [&] {
+    return MLA_RT(StreamEndCapture)(mla_gpu_stream_of(stream), &g);
+  });
   if (st != MLA_OK) return st;
   mla_graph *own = (mla_graph *)calloc(1, sizeof *own);
-  if (own)
-    st = mla_gpu_check(err, MLA_RT(GraphInstantiateWithFlags)(&own->exec, g, 0),
-                       "GraphInstantiate");
-  else
+  if (own) {
+    own->device = handle->device;
+    st = mla_gpu_on(own->device, err, "GraphInstantiate", [=] {
+      return MLA_RT(GraphInstantiateWithFlags)(&own->exec, g, 0);
+    });
+  } else {
     st = mla_fail(err, MLA_OUT_OF_MEMORY, "graph", "no memory for a graph");
+  }
   (void)MLA_RT(GraphDestroy)(g);
   if (st == MLA_OK)
     *graph = own;
@@ -175,25 +170,26 @@ static mla_status mla_gpu_capture_end(mla_handle *handle, mla_stream stream,
 
 static mla_status mla_gpu_graph_launch(mla_graph *graph, mla_stream stream,
                                        mla_error *err) {
-  return mla_gpu_check(
-      err, MLA_RT(GraphLaunch)(graph->exec, mla_gpu_stream_of(stream)),
-      "GraphLaunch");
+  return mla_gpu_on(graph->device, err, "GraphLaunch", [=] {
+    return MLA_RT(GraphLaunch)(graph->exec, mla_gpu_stream_of(stream));
+  });
 }
 
 static void mla_gpu_graph_free(mla_graph *graph) {
   if (!graph) return;
+  const mla_gpu_bound on(graph->device);
   (void)MLA_RT(GraphExecDestroy)(graph->exec);
   free(graph);
 }
 
 static mla_status mla_gpu_event_create(mla_handle *handle, mla_event **event,
                                        mla_error *err) {
-  (void)handle;
   mla_event *e = (mla_event *)calloc(1, sizeof *e);
   if (!e)
     return mla_fail(err, MLA_OUT_OF_MEMORY, "event", "no memory for an event");
-  mla_status st =
-      mla_gpu_check(err, MLA_RT(EventCreate)(&e->event), "EventCreate");
+  e->device = handle->device;
+  mla_status st = mla_gpu_on(e->device, err, "EventCreate",
+                             [=] { return MLA_RT(EventCreate)(&e->event); });
   if (st == MLA_OK)
     *event = e;
   else
@@ -203,26 +199,28 @@ static mla_status mla_gpu_event_create(mla_handle *handle, mla_event **event,
 
 static mla_status mla_gpu_event_record(mla_event *event, mla_stream stream,
                                        mla_error *err) {
-  return mla_gpu_check(
-      err, MLA_RT(EventRecord)(event->event, mla_gpu_stream_of(stream)),
-      "EventRecord");
+  return mla_gpu_on(event->device, err, "EventRecord", [=] {
+    return MLA_RT(EventRecord)(event->event, mla_gpu_stream_of(stream));
+  });
 }
 
 static mla_status mla_gpu_event_elapsed(mla_event *a, mla_event *b, double *ms,
                                         mla_error *err) {
   float elapsed = 0;
-  mla_status st = mla_gpu_check(err, MLA_RT(EventSynchronize)(b->event),
-                                "EventSynchronize");
+  mla_status st = mla_gpu_on(b->device, err, "EventSynchronize", [=] {
+    return MLA_RT(EventSynchronize)(b->event);
+  });
   if (st == MLA_OK)
-    st = mla_gpu_check(err,
-                       MLA_RT(EventElapsedTime)(&elapsed, a->event, b->event),
-                       "EventElapsedTime");
+    st = mla_gpu_on(b->device, err, "EventElapsedTime", [&] {
+      return MLA_RT(EventElapsedTime)(&elapsed, a->event, b->event);
+    });
   *ms = (double)elapsed;
   return st;
 }
 
 static void mla_gpu_event_free(mla_event *event) {
   if (!event) return;
+  const mla_gpu_bound on(event->device);
   (void)MLA_RT(EventDestroy)(event->event);
   free(event);
 }

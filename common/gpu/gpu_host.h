@@ -67,6 +67,33 @@ static inline mla_status mla_gpu_launched(const mla_gpu_call *c,
   return mla_gpu_check(c->err, MLA_RT(GetLastError)(), kernel);
 }
 
+/* A device is the calling thread's while this lives; what it had comes back. A
+   thread may have had none: a driver's call would find no context then, and
+   the default stream would be another device's. */
+struct mla_gpu_bound {
+  int before, here;
+  mla_rt_error code;
+  explicit mla_gpu_bound(int device) : before(device), here(device) {
+    (void)MLA_RT(GetDevice)(&before);
+    code = MLA_RT(SetDevice)(device);
+  }
+  ~mla_gpu_bound() {
+    if (before != here) (void)MLA_RT(SetDevice)(before);
+  }
+  mla_gpu_bound(const mla_gpu_bound &) = delete;
+  mla_gpu_bound &operator=(const mla_gpu_bound &) = delete;
+};
+
+/* One call to the platform on a device. */
+template <class Call>
+static inline mla_status mla_gpu_on(int device, mla_error *err,
+                                    const char *what, const Call &call) {
+  const mla_gpu_bound on(device);
+  if (on.code != MLA_RT(Success))
+    return mla_gpu_fail(err, on.code, "SetDevice");
+  return mla_gpu_check(err, call(), what);
+}
+
 /* More shared memory than a kernel has by default. */
 static inline mla_status mla_gpu_shared(const mla_gpu_call *c,
                                         const void *kernel, int bytes,

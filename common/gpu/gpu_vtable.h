@@ -67,6 +67,9 @@ static inline mla_status mla_gpu_run_with(const mla_gpu_fast *const *list,
                     (unsigned char *)workspace,
                     mla_gpu_stream_of(stream),
                     err};
+  const mla_gpu_bound on(plan->handle->device);
+  if (on.code != MLA_RT(Success))
+    return mla_gpu_fail(err, on.code, "SetDevice");
   const mla_gpu_fast *f =
       mla_gpu_fast_for(list, plan->handle, &plan->problem, &plan->limits);
   return f && f->takes(&c) ? f->run(&c) : mla_gpu_dispatch(&c);

@@ -302,9 +302,30 @@ static int wrong_of_product(bool planted) {
   return wrong;
 }
 
+/* A thread has no device until it sets one, and what is one device's is not
+   another's: whether each slip was an error. */
+static bool devices_are_kept_apart() {
+  void *memory = NULL;
+  emuStream_t stream = NULL;
+  bool kept = emuMalloc(&memory, 4) == emuErrorInvalidContext &&
+              emuStreamSynchronize(NULL) == emuErrorInvalidContext &&
+              emuSetDevice(2) == emuErrorInvalidDevice &&
+              emuSetDevice(1) == emuSuccess &&
+              emuStreamCreate(&stream) == emuSuccess &&
+              emuSetDevice(0) == emuSuccess &&
+              emuStreamBeginCapture(stream, emuStreamCaptureModeThreadLocal) ==
+                  emuErrorInvalidContext;
+  (void)emuGetLastError();
+  return kept && emuStreamDestroy(stream) == emuSuccess;
+}
+
 int main() {
   void *memory = NULL;
   int failures = 0, count = 0;
+  if (!devices_are_kept_apart()) {
+    printf("emu_faults: a call on no device, or on another's\n");
+    failures++;
+  }
   if (emuMalloc(&memory, LANES * sizeof(float)) != emuSuccess) return 2;
   for (const struct fault &f : faults)
     for (int wave = 32; wave <= 64; wave *= 2)

@@ -158,6 +158,7 @@ static void expect(bool fine, const char *what, int mistake) {
 }
 
 int main() {
+  if (emuSetDevice(0) != emuSuccess) return 2;
   for (uint64_t seed = 1; seed <= ORDERS; seed++) {
     expect(wrong_of_multiply(RIGHT, seed) == 0, "32 x 32 x 8", RIGHT);
     for (int m = OPERANDS_EXCHANGED; m <= HALVES_EXCHANGED; m++)

@@ -211,6 +211,7 @@ static void judge_copies(uint64_t seed) {
 }
 
 int main() {
+  if (emuSetDevice(0) != emuSuccess) return 2;
   float x[LANES];
   for (uint64_t seed = 1; seed <= ORDERS; seed++) {
     expect(wrong_of_multiply(RIGHT, seed) == 0, "16 x 8 x 16", RIGHT);

@@ -1,5 +1,5 @@
 /*
- * emu_rt.cpp - memory, streams, graphs and events of a device that is not
+ * emu_rt.cpp - memory, streams, graphs and events of devices that are not
  * there. One lock for all: the lanes share one host thread anyway.
  */
 #include "emu_rt.h"
@@ -24,10 +24,12 @@ struct emu_work {
   std::vector<std::function<emuError_t()>> steps;
 };
 struct emu_stream {
+  int device;
   emu_work waiting;
   emu_work *captured; /* NULL: steps are to be done */
 };
 struct emu_recorded_event {
+  int device;
   emuStream_t stream;
   double ms;
 };
@@ -41,8 +43,10 @@ struct {
   const char *arch;
   int major, minor;
 } device_name = {"gfx942", 9, 4};
-emu_stream default_stream;
-std::set<emu_stream *> streams = {&default_stream};
+enum { devices = 2 };
+thread_local int current = -1; /* the thread's device */
+emu_stream default_stream[devices] = {{0, {}, NULL}, {1, {}, NULL}};
+std::set<emu_stream *> streams = {&default_stream[0], &default_stream[1]};
 emuError_t last_error = emuSuccess;
 std::string last_failure;
 
@@ -57,12 +61,23 @@ std::map<uintptr_t, allocation> memory; /* by first byte */
 uintptr_t recent_begin, recent_end;     /* the one that was asked for last */
 
 emu_stream *stream_of(emuStream_t s) {
-  return s ? s : &default_stream;
+  return s ? s : &default_stream[current];
 }
 
 emuError_t keep(emuError_t code) {
   if (code != emuSuccess) last_error = code;
   return code;
+}
+
+/* The thread has a device; it is that one. */
+emuError_t any_device() {
+  return keep(current < 0 ? emuErrorInvalidContext : emuSuccess);
+}
+emuError_t device_is(int device) {
+  return keep(current == device ? emuSuccess : emuErrorInvalidContext);
+}
+emuError_t stream_is_here(emuStream_t s) {
+  return s ? device_is(s->device) : any_device();
 }
 
 emuError_t drain(emu_work *w) {
@@ -101,12 +116,12 @@ void emu_name_device(const char *arch, int major, int minor) {
 }
 
 emuError_t emuGetDeviceCount(int *count) {
-  *count = 1;
+  *count = devices;
   return emuSuccess;
 }
 
 emuError_t emuGetDeviceProperties(emuDeviceProp *p, int device) {
-  if (device != 0) return keep(emuErrorInvalidValue);
+  if (device < 0 || device >= devices) return keep(emuErrorInvalidDevice);
   memset(p, 0, sizeof *p);
   snprintf(p->name, sizeof p->name, "lane emulator, waves of %d",
            emu_wave_width());
@@ -121,8 +136,16 @@ emuError_t emuGetDeviceProperties(emuDeviceProp *p, int device) {
   return emuSuccess;
 }
 
+/* As real ones do, of a thread that has none: the first. */
+emuError_t emuGetDevice(int *device) {
+  *device = current < 0 ? 0 : current;
+  return emuSuccess;
+}
+
 emuError_t emuSetDevice(int device) {
-  return device == 0 ? emuSuccess : keep(emuErrorInvalidValue);
+  if (device < 0 || device >= devices) return keep(emuErrorInvalidDevice);
+  current = device;
+  return emuSuccess;
 }
 
 emuError_t emuGetLastError() {
@@ -137,6 +160,8 @@ const char *emuGetErrorName(emuError_t code) {
     case emuSuccess: return "emuSuccess";
     case emuErrorInvalidValue: return "emuErrorInvalidValue";
     case emuErrorMemoryAllocation: return "emuErrorMemoryAllocation";
+    case emuErrorInvalidDevice: return "emuErrorInvalidDevice";
+    case emuErrorInvalidContext: return "emuErrorInvalidContext";
     case emuErrorLaunchFailure: return "emuErrorLaunchFailure";
   }
   return "emuErrorUnknown";
@@ -157,6 +182,7 @@ static void poison(char *first, size_t body) {
 
 emuError_t emuMalloc(void **to, size_t bytes) {
   lock l(all);
+  if (emuError_t code = any_device()) return code;
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   const size_t body = (bytes + page - 1) / page * page;
   if (body < bytes || body + 2 * page < body)
@@ -204,6 +230,7 @@ bool emu_is_device_memory(const void *at, size_t bytes) {
 emuError_t emuMemcpyAsync(void *to, const void *from, size_t bytes,
                           emuMemcpyKind kind, emuStream_t stream) {
   lock l(all);
+  if (emuError_t code = stream_is_here(stream)) return code;
   const void *device = kind == emuMemcpyHostToDevice ? to : from;
   if (bytes && !emu_is_device_memory(device, bytes))
     return keep(emuErrorInvalidValue);
@@ -217,6 +244,7 @@ emuError_t emuMemcpyAsync(void *to, const void *from, size_t bytes,
 emuError_t emuFuncSetAttribute(const void *kernel, emuFuncAttribute attribute,
                                int value) {
   (void)attribute;
+  if (emuError_t code = any_device()) return code;
   return kernel && value >= 0 && (size_t)value <= emu_shared_limit
              ? emuSuccess
              : keep(emuErrorInvalidValue);
@@ -224,6 +252,7 @@ emuError_t emuFuncSetAttribute(const void *kernel, emuFuncAttribute attribute,
 
 void emu_enqueue_kernel(const emu_kernel &kernel, emuStream_t stream) {
   lock l(all);
+  if (stream_is_here(stream) != emuSuccess) return; /* the last error says it */
   void *copy = malloc(kernel.args_bytes);
   if (!copy) abort();
   memcpy(copy, kernel.args, kernel.args_bytes);
@@ -237,7 +266,9 @@ void emu_enqueue_kernel(const emu_kernel &kernel, emuStream_t stream) {
 
 emuError_t emuStreamCreate(emuStream_t *stream) {
   lock l(all);
+  if (emuError_t code = any_device()) return code;
   *stream = new emu_stream();
+  (*stream)->device = current;
   streams.insert(*stream);
   return emuSuccess;
 }
@@ -252,6 +283,7 @@ emuError_t emuStreamDestroy(emuStream_t stream) {
 
 emuError_t emuStreamSynchronize(emuStream_t stream) {
   lock l(all);
+  if (!stream && any_device() != emuSuccess) return emuErrorInvalidContext;
   if (stream_of(stream)->captured) return keep(emuErrorInvalidValue);
   return drain(&stream_of(stream)->waiting);
 }
@@ -259,6 +291,7 @@ emuError_t emuStreamSynchronize(emuStream_t stream) {
 emuError_t emuStreamBeginCapture(emuStream_t stream,
                                  emuStreamCaptureMode mode) {
   lock l(all);
+  if (emuError_t code = stream_is_here(stream)) return code;
   (void)mode;
   if (stream_of(stream)->captured) return keep(emuErrorInvalidValue);
   stream_of(stream)->captured = new emu_work();
@@ -267,6 +300,7 @@ emuError_t emuStreamBeginCapture(emuStream_t stream,
 
 emuError_t emuStreamEndCapture(emuStream_t stream, emuGraph_t *graph) {
   lock l(all);
+  if (emuError_t code = stream_is_here(stream)) return code;
   emu_stream *s = stream_of(stream);
   if (!s->captured) return keep(emuErrorInvalidValue);
   *graph = s->captured;
@@ -288,6 +322,7 @@ emuError_t emuGraphDestroy(emuGraph_t graph) {
 
 emuError_t emuGraphLaunch(emuGraphExec_t exec, emuStream_t stream) {
   lock l(all);
+  if (emuError_t code = stream_is_here(stream)) return code;
   const emu_work copy(*exec);
   for (const auto &step : copy.steps) enqueue(stream, step);
   return emuSuccess;
@@ -299,7 +334,9 @@ emuError_t emuGraphExecDestroy(emuGraphExec_t exec) {
 }
 
 emuError_t emuEventCreate(emuEvent_t *event) {
+  if (emuError_t code = any_device()) return code;
   *event = new emu_recorded_event();
+  (*event)->device = current;
   return emuSuccess;
 }
 
@@ -310,6 +347,8 @@ emuError_t emuEventDestroy(emuEvent_t event) {
 
 emuError_t emuEventRecord(emuEvent_t event, emuStream_t stream) {
   lock l(all);
+  if (emuError_t code = stream_is_here(stream)) return code;
+  if (emuError_t code = device_is(event->device)) return code;
   event->stream = stream;
   enqueue(stream, [event] {
     event->ms = now_ms();

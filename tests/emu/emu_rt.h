@@ -1,7 +1,8 @@
 /*
  * emu_rt.h - the run-time calls of gpu_rt.h. A device's memory ends at a page
  * that must not be touched, begins as NaN, and work waits on its stream until
- * somebody waits for it: who reads a result too early reads NaN.
+ * somebody waits for it: who reads a result too early reads NaN. There are two
+ * devices, and a thread has none until it sets one: whoever forgets that fails.
  */
 #ifndef EMU_RT_H
 #define EMU_RT_H
@@ -14,6 +15,8 @@ enum emuError_t {
   emuSuccess = 0,
   emuErrorInvalidValue = 1,
   emuErrorMemoryAllocation = 2,
+  emuErrorInvalidDevice = 101,
+  emuErrorInvalidContext = 201,
   emuErrorLaunchFailure = 719
 };
 enum emuMemcpyKind { emuMemcpyHostToDevice = 1, emuMemcpyDeviceToHost = 2 };
@@ -34,6 +37,7 @@ typedef emu_work *emuGraph_t, *emuGraphExec_t;
 
 emuError_t emuGetDeviceCount(int *count);
 emuError_t emuGetDeviceProperties(emuDeviceProp *prop, int device);
+emuError_t emuGetDevice(int *device);
 emuError_t emuSetDevice(int device);
 emuError_t emuGetLastError();
 const char *emuGetErrorName(emuError_t code);

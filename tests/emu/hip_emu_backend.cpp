@@ -4,7 +4,8 @@
  * wave=32|64;seed=N;arch=gfx90a|gfx942, and a planted fault: plant=layout, a
  * matrix instruction gone wrong; plant=frozen, lengths read when a call is
  * made, which a graph then keeps; plant=stayed, tensors thought to lie where a
- * plan's first run found them.
+ * plan's first run found them; plant=opener, only the thread that opened the
+ * device has it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "gpu_vtable.h"
 #include "hip_fast.h"
 
-enum { PLANT_NOTHING, PLANT_LAYOUT, PLANT_FROZEN, PLANT_STAYED };
+enum { PLANT_NOTHING, PLANT_LAYOUT, PLANT_FROZEN, PLANT_STAYED, PLANT_OPENER };
 
 typedef struct settings {
   int wave, is_gfx90a, plant;
@@ -22,6 +23,7 @@ typedef struct settings {
 
 static settings chosen = {64, 0, 0, 1};
 static int opened;
+static thread_local int opened_here;
 
 /* What follows "name=" where text begins with that, else NULL. */
 static const char *value_of(const char *text, const char *name) {
@@ -50,6 +52,7 @@ static const char *read_option(const char *text, settings *s) {
              : strncmp(v, "layout", 6) == 0 ? PLANT_LAYOUT
              : strncmp(v, "frozen", 6) == 0 ? PLANT_FROZEN
              : strncmp(v, "stayed", 6) == 0 ? PLANT_STAYED
+             : strncmp(v, "opener", 6) == 0 ? PLANT_OPENER
                                             : PLANT_NOTHING;
   return s->plant ? v + 6 : NULL; /* all words have six letters */
 }
@@ -60,7 +63,7 @@ static mla_status read_options(const char *text, settings *s, mla_error *err) {
     if (!end || (*end && *end != ';'))
       return mla_fail(err, MLA_INVALID_ARGUMENT, "options",
                       "options are wave=32|64;seed=N;arch=gfx90a|gfx942;"
-                      "plant=layout|frozen|stayed, not '%.60s'",
+                      "plant=layout|frozen|stayed|opener, not '%.60s'",
                       at);
     at = *end ? end + 1 : end;
   }
@@ -83,6 +86,7 @@ static mla_status open_lanes(int32_t device, const char *options,
   emu_mfma_plant(chosen.plant == PLANT_LAYOUT);
   st = mla_gpu_open(device, NULL, handle, err);
   opened += st == MLA_OK;
+  opened_here = 1;
   return st;
 }
 
@@ -136,6 +140,8 @@ static mla_status run_stayed(const mla_backend_plan *plan, const mla_args *args,
 static mla_status run_lanes(const mla_backend_plan *plan, const mla_args *args,
                             void *workspace, uint64_t bytes, mla_stream stream,
                             mla_error *err) {
+  if (chosen.plant == PLANT_OPENER && !opened_here)
+    return mla_fail(err, MLA_DEVICE_ERROR, "run", "no context");
   if (chosen.plant == PLANT_STAYED)
     return run_stayed(plan, args, workspace, bytes, stream, err);
   return chosen.plant == PLANT_FROZEN

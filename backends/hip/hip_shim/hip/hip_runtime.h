@@ -28,6 +28,7 @@ typedef cudaDeviceProp hipDeviceProp_t;
 #define hipGetLastError cudaGetLastError
 #define hipGetDeviceCount cudaGetDeviceCount
 #define hipGetDeviceProperties cudaGetDeviceProperties
+#define hipGetDevice cudaGetDevice
 #define hipSetDevice cudaSetDevice
 #define hipMalloc cudaMalloc
 #define hipFree cudaFree
