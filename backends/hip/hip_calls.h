@@ -10,6 +10,7 @@
   X(hipError_t, hipGetDeviceCount, (int *count), (count))                      \
   X(hipError_t, hipGetDeviceProperties, (hipDeviceProp_t * p, int device),     \
     (p, device))                                                               \
+  X(hipError_t, hipGetDevice, (int *device), (device))                         \
   X(hipError_t, hipSetDevice, (int device), (device))                          \
   X(hipError_t, hipGetLastError, (void), ())                                   \
   X(hipError_t, hipMalloc, (void **to, size_t bytes), (to, bytes))             \

@@ -97,6 +97,10 @@ const char *hipGetErrorName(hipError_t code) {
 const char *hipGetErrorString(hipError_t code) {
   return hipGetErrorName(code);
 }
+hipError_t hipGetDevice(int *device) {
+  *device = 0;
+  return hipSuccess;
+}
 hipError_t hipSetDevice(int device) {
   return device == 0 ? hipSuccess : hipErrorInvalidDevice;
 }
