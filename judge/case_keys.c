@@ -287,34 +287,17 @@ static const mla_key_use absorb_uses[] = {
     USE_FLAG(MLA_K_FUSED_O),           USE(MLA_K_STRIDES, 0, 0, 0, 0),
     USE_FLAG(MLA_K_UNALIGNED),
 };
-static const mla_key_use q_absorb_uses[] = {
-    USE(MLA_K_TOKENS, 1, 1, MAX32, 1),
-    USE(MLA_K_HEADS, 1, 1, 4096, 1),
-    USE(MLA_K_LORA, 0, 1, MAX32, 512),
-    USE(MLA_K_NOPE, 0, 1, MAX32, 128),
-    USE(MLA_K_OUT, 0, 0, 0, 0),
-    USE(MLA_K_WEIGHT, 0, 0, 0, 0),
-    USE(MLA_K_DIST, 0, 0, 0, 0),
-    USE_FLAG(MLA_K_INVARIANT),
-    USE(MLA_K_STRIDES, 0, 0, 0, 0),
-    USE_FLAG(MLA_K_LOOSE),
-    USE_FLAG(MLA_K_CROWD),
-    USE_FLAG(MLA_K_UNALIGNED),
-};
-static const mla_key_use v_expand_uses[] = {
-    USE(MLA_K_TOKENS, 1, 1, MAX32, 1),
-    USE(MLA_K_HEADS, 1, 1, 4096, 1),
-    USE(MLA_K_LORA, 0, 1, MAX32, 512),
-    USE(MLA_K_VHEAD, 0, 1, MAX32, 128),
-    USE(MLA_K_OUT, 0, 0, 0, 0),
-    USE(MLA_K_WEIGHT, 0, 0, 0, 0),
-    USE(MLA_K_DIST, 0, 0, 0, 0),
-    USE_FLAG(MLA_K_INVARIANT),
-    USE(MLA_K_STRIDES, 0, 0, 0, 0),
-    USE_FLAG(MLA_K_LOOSE),
-    USE_FLAG(MLA_K_CROWD),
-    USE_FLAG(MLA_K_UNALIGNED),
-};
+/* Of a product a head, latents on one side and `width` on the other. */
+#define HEAD_PRODUCT(width)                                            \
+  USE(MLA_K_TOKENS, 1, 1, MAX32, 1), USE(MLA_K_HEADS, 1, 1, 4096, 1),  \
+      USE(MLA_K_LORA, 0, 1, MAX32, 512), USE(width, 0, 1, MAX32, 128), \
+      USE(MLA_K_OUT, 0, 0, 0, 0), USE(MLA_K_WEIGHT, 0, 0, 0, 0),       \
+      USE(MLA_K_DIST, 0, 0, 0, 0), USE_FLAG(MLA_K_INVARIANT),          \
+      USE(MLA_K_STRIDES, 0, 0, 0, 0), USE_FLAG(MLA_K_LOOSE),           \
+      USE_FLAG(MLA_K_CROWD), USE_FLAG(MLA_K_UNALIGNED)
+
+static const mla_key_use q_absorb_uses[] = {HEAD_PRODUCT(MLA_K_NOPE)};
+static const mla_key_use v_expand_uses[] = {HEAD_PRODUCT(MLA_K_VHEAD)};
 static const mla_key_use matmul_uses[] = {
     USE(MLA_K_M, 1, 1, MAX32, 1),  USE(MLA_K_N, 1, 1, MAX32, 1),
     USE(MLA_K_K, 1, 1, MAX32, 1),  USE(MLA_K_OUT, 0, 0, 0, 0),
