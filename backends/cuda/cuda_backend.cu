@@ -15,8 +15,17 @@ static mla_status index_logits(const mla_gpu_call *c, const mla_index_args &a,
   return sm80_index_logits(c, a, tokens);
 }
 
+static mla_status index_choice(const mla_gpu_call *c, const mla_index_args &a,
+                               unsigned tokens) {
+  const mla_handle *h = c->plan->handle;
+  if (h->major == 9 && h->minor == 0 &&
+      mla_cuda_index_cluster_sm90(c, a, tokens) > 1)
+    return mla_cuda_index_choice_sm90(c, a, tokens);
+  return sm80_index_choice(c, a, tokens);
+}
+
 static mla_status index_run(const mla_gpu_call *c) {
-  return mla_gpu_index_by(c, index_logits, sm80_index_choice);
+  return mla_gpu_index_by(c, index_logits, index_choice);
 }
 
 static const mla_gpu_fast index_fast = {sm80_index_serves, sm80_index_workspace,

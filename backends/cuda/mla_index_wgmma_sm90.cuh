@@ -71,6 +71,7 @@ static __global__ void __launch_bounds__(SM80_INDEX_THREADS, 4)
   const int64_t local = blockIdx.x;
   const int token = a.token0 + (int)local;
   int request;
+  pdl_launch(); /* what chooses among the logits */
   const int n = mla_index_visible(a, token, &request);
   float *row = a.logits + local * a.row_len;
   if (n < 0) return;

@@ -82,10 +82,10 @@ static mla_status sm80_index_choice(const mla_gpu_call *c,
                                     const mla_index_args &a, unsigned tokens) {
   const mla_tensor *positions = mla_arg(c->args, MLA_T_POSITIONS);
   const int least = (int)sizeof(sm80_topk_shared) + 1024;
-  int room = (c->plan->handle->shared_bytes - least) / 132 * 32 - 32;
+  int room = (c->plan->handle->shared_bytes - least) / 4;
   if (room > SM80_TOPK_KEPT) room = SM80_TOPK_KEPT;
   if (room > a.columns) room = (int)a.columns;
-  const int bytes = 4 * (room / 32 + 1) * 33;
+  const int bytes = 4 * room;
   const mla_status st =
       mla_gpu_shared(c, (const void *)mla_topk_kept, bytes, "topk_kept");
   if (st != MLA_OK) return st;

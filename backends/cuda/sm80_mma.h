@@ -41,6 +41,7 @@ struct alignas(16) sm80_chunk {
 #define SM80_ANY_LANE(x) emu_any(x, __FILE__, __LINE__)
 #define SM80_BALLOT(x) emu_ballot(x, __FILE__, __LINE__)
 #define SM80_COUNT(at) emu_count(at)
+#define SM80_MOST(x) emu_most(x, __FILE__, __LINE__)
 #define SM80_EXP2(x) exp2f(x)
 
 template <int DT>
@@ -112,6 +113,8 @@ MLA_DEV void sm80_copy(void *to, const void *from, int bytes) {
 #define SM80_BALLOT(x) __ballot_sync(0xffffffffu, x)
 /* One more, of several lanes at once; what there was before. */
 #define SM80_COUNT(at) atomicAdd(at, 1u)
+/* The largest of a warp. */
+#define SM80_MOST(x) __reduce_max_sync(0xffffffffu, x)
 
 /* Results below 2^-126 are 0. */
 MLA_DEV float sm80_exp2(float x) {

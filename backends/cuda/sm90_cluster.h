@@ -41,5 +41,21 @@ MLA_PTX float4 cluster_load(uint32_t from) {
                : "memory");
   return v;
 }
+MLA_PTX uint32_t cluster_load_u32(uint32_t from) {
+  uint32_t v;
+  asm volatile("ld.shared::cluster.u32 %0, [%1];"
+               : "=r"(v)
+               : "r"(from)
+               : "memory");
+  return v;
+}
+MLA_PTX uint2 cluster_load_u32x2(uint32_t from) {
+  uint2 v;
+  asm volatile("ld.shared::cluster.v2.u32 {%0, %1}, [%2];"
+               : "=r"(v.x), "=r"(v.y)
+               : "r"(from)
+               : "memory");
+  return v;
+}
 
 #endif

@@ -98,6 +98,20 @@ uint32_t emu_ballot(int x, const char *file, int line) {
   return bits;
 }
 
+uint32_t emu_most(uint32_t x, const char *file, int line) {
+  const void *pc = __builtin_return_address(0);
+  must_be_warp(file, line, pc);
+  const emu_payload *all =
+      emu_gather(&x, sizeof x, "redux.max", file, line, pc);
+  uint32_t most = 0;
+  for (int i = 0; i < 32; i++) {
+    uint32_t theirs;
+    memcpy(&theirs, all[i], sizeof theirs);
+    most = theirs > most ? theirs : most;
+  }
+  return most;
+}
+
 uint32_t emu_count(uint32_t *at) {
   return (*at)++;
 }

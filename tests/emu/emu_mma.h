@@ -27,6 +27,8 @@ void emu_copy_commit();
 void emu_copy_wait(int groups);
 /* A bit of each lane of the warp: does x hold? */
 uint32_t emu_ballot(int x, const char *file, int line);
+/* The largest of the warp. */
+uint32_t emu_most(uint32_t x, const char *file, int line);
 /* One more in shared memory, of several lanes at once. What else lanes do
    there between the same barriers is not seen. */
 uint32_t emu_count(uint32_t *at);
