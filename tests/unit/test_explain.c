@@ -141,6 +141,8 @@ static const struct {
      "PREFIX"},
     {"fault=empty-merge-inf", "merge:f32:n4,h3,s5,v40,empty=some",
      "EMPTY-MERGE"},
+    {"fault=empty-merge-first", "merge:f32:n7,h3,s3,v16,dist=nan,empty=some",
+     "EMPTY-MERGE"},
     {"fault=lse-base-merge;head=1", "merge:bf16:n4,h3,s5,v40", "LSE-BASE"},
     {"fault=sparse-stops;head=1", lists, "SPARSE-IDX"},
     {"fault=sparse-turned", lists, "SPARSE-IDX"},
