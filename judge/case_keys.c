@@ -230,6 +230,7 @@ static const mla_key_use merge_uses[] = {
     USE(MLA_K_EMPTY, 0, 0, 0, 0),
     USE(MLA_K_STRIDES, 0, 0, 0, 0),
     USE_FLAG(MLA_K_LOOSE),
+    USE_FLAG(MLA_K_CROWD),
     USE_FLAG(MLA_K_UNALIGNED),
 };
 static const mla_key_use kv_write_uses[] = {
@@ -245,6 +246,7 @@ static const mla_key_use kv_write_uses[] = {
     USE(MLA_K_STRIDES, 0, 0, 0, 0),
     USE(MLA_K_GAP, 0, 0, INT64_MAX / 16, 0),
     USE_FLAG(MLA_K_LOOSE),
+    USE_FLAG(MLA_K_CROWD),
     USE_FLAG(MLA_K_UNALIGNED),
 };
 static const mla_key_use kv_read_uses[] = {
@@ -264,6 +266,7 @@ static const mla_key_use kv_read_uses[] = {
     USE(MLA_K_GAP, 0, 0, INT64_MAX / 16, 0),
     USE(MLA_K_TAIL, 0, 0, MAX32, 0),
     USE_FLAG(MLA_K_LOOSE),
+    USE_FLAG(MLA_K_CROWD),
     USE_FLAG(MLA_K_UNALIGNED),
 };
 static const mla_key_use kv_copy_uses[] = {
@@ -276,15 +279,23 @@ static const mla_key_use kv_copy_uses[] = {
     USE(MLA_K_STRIDES, 0, 0, 0, 0),
     USE(MLA_K_GAP, 0, 0, INT64_MAX / 16, 0),
     USE_FLAG(MLA_K_LOOSE),
+    USE_FLAG(MLA_K_CROWD),
     USE_FLAG(MLA_K_UNALIGNED),
 };
 static const mla_key_use absorb_uses[] = {
-    USE(MLA_K_HEADS, 1, 1, 4096, 1),   SIZES(512, 64),
-    USE(MLA_K_NOPE, 0, 1, MAX32, 128), USE(MLA_K_VHEAD, 0, 1, MAX32, 128),
-    USE(MLA_K_Q_LORA, 0, 0, MAX32, 0), USE(MLA_K_HIDDEN, 0, 0, MAX32, 0),
-    USE(MLA_K_OUT, 0, 0, 0, 0),        USE(MLA_K_WEIGHT, 0, 0, 0, 0),
-    USE(MLA_K_DIST, 0, 0, 0, 0),       USE_FLAG(MLA_K_FUSED_Q),
-    USE_FLAG(MLA_K_FUSED_O),           USE(MLA_K_STRIDES, 0, 0, 0, 0),
+    USE(MLA_K_HEADS, 1, 1, 4096, 1),
+    SIZES(512, 64),
+    USE(MLA_K_NOPE, 0, 1, MAX32, 128),
+    USE(MLA_K_VHEAD, 0, 1, MAX32, 128),
+    USE(MLA_K_Q_LORA, 0, 0, MAX32, 0),
+    USE(MLA_K_HIDDEN, 0, 0, MAX32, 0),
+    USE(MLA_K_OUT, 0, 0, 0, 0),
+    USE(MLA_K_WEIGHT, 0, 0, 0, 0),
+    USE(MLA_K_DIST, 0, 0, 0, 0),
+    USE_FLAG(MLA_K_FUSED_Q),
+    USE_FLAG(MLA_K_FUSED_O),
+    USE(MLA_K_STRIDES, 0, 0, 0, 0),
+    USE_FLAG(MLA_K_CROWD),
     USE_FLAG(MLA_K_UNALIGNED),
 };
 /* Of a product a head, latents on one side and `width` on the other. */
@@ -334,12 +345,19 @@ static const mla_key_use index_uses[] = {
     USE_FLAG(MLA_K_UNALIGNED),
 };
 static const mla_key_use map_uses[] = {
-    USE(MLA_K_REQUESTS, 1, 1, 65536, 1), USE(MLA_K_Q, 1, 0, MAX32, 1),
-    USE(MLA_K_PAGE, 1, 1, MAX32, 64),    USE(MLA_K_LEN, 1, 0, MAX32, 1),
-    USE(MLA_K_TOPK, 1, 1, MAX32, 64),    USE(MLA_K_LISTS, 0, 0, 0, 0),
-    USE(MLA_K_PAGES, 0, 0, 0, 0),        USE(MLA_K_STRIDES, 0, 0, 0, 0),
-    USE(MLA_K_WIDTH, 0, 0, MAX32, 0),    USE(MLA_K_SPARE, 0, 0, MAX32, 2),
-    USE(MLA_K_TAIL, 0, 0, MAX32, 0),     USE_FLAG(MLA_K_LOOSE),
+    USE(MLA_K_REQUESTS, 1, 1, 65536, 1),
+    USE(MLA_K_Q, 1, 0, MAX32, 1),
+    USE(MLA_K_PAGE, 1, 1, MAX32, 64),
+    USE(MLA_K_LEN, 1, 0, MAX32, 1),
+    USE(MLA_K_TOPK, 1, 1, MAX32, 64),
+    USE(MLA_K_LISTS, 0, 0, 0, 0),
+    USE(MLA_K_PAGES, 0, 0, 0, 0),
+    USE(MLA_K_STRIDES, 0, 0, 0, 0),
+    USE(MLA_K_WIDTH, 0, 0, MAX32, 0),
+    USE(MLA_K_SPARE, 0, 0, MAX32, 2),
+    USE(MLA_K_TAIL, 0, 0, MAX32, 0),
+    USE_FLAG(MLA_K_LOOSE),
+    USE_FLAG(MLA_K_CROWD),
     USE_FLAG(MLA_K_UNALIGNED),
 };
 

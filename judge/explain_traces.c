@@ -85,6 +85,9 @@ static int explain_follows(mla_verdict *verdict) {
 int mla_explain_traces(const mla_vector *v, const mla_evidence *e,
                        mla_verdict *verdict) {
   mla_look *look = &verdict->look;
+  if (verdict->crowded == MLA_CROWDED_ELSEWHERE)
+    return mla_look_set(look, "HONESTY",
+                        "a plan works in the thread that made it alone");
   if (starts(verdict->reason, "said yes") || starts(verdict->reason, "query") ||
       starts(verdict->reason, "declares"))
     return mla_look_set(look, "HONESTY", "what query promises is not kept");

@@ -69,6 +69,12 @@ typedef struct mla_look {
   int64_t of;         /* 0: known by traces, not by values */
 } mla_look;
 
+/* With another thread (crowd.c) a plan gives something else, or fails. */
+typedef enum mla_crowded {
+  MLA_CROWDED_BESIDE = 1, /* while that runs it, too */
+  MLA_CROWDED_ELSEWHERE   /* when that runs it alone */
+} mla_crowded;
+
 #define MLA_VERDICT_OUTPUTS 6
 
 typedef struct mla_verdict {
@@ -83,11 +89,11 @@ typedef struct mla_verdict {
   int32_t unstable;         /* so did another with the first one's poison */
   int32_t mates;            /* alone 1: the first request, 2: the others, 3:
                                a product's first rows get other bits */
-  int32_t crowded;  /* beside another thread's run it gives something else */
-  int32_t follows;  /* mla_follows: what else changes the bits */
-  int32_t died;     /* mla_death: how its process ended */
-  int32_t signal;   /* that killed it, or its exit code */
-  int32_t replayed; /* as a graph that was captured elsewhere */
+  int32_t crowded;          /* mla_crowded: what another thread shows */
+  int32_t follows;          /* mla_follows: what else changes the bits */
+  int32_t died;             /* mla_death: how its process ended */
+  int32_t signal;           /* that killed it, or its exit code */
+  int32_t replayed;         /* as a graph that was captured elsewhere */
   char kernel[64];
   char reason[320]; /* of anything but a pass, one sentence */
   char fences[240]; /* what was touched and should not have been; "" */

@@ -78,6 +78,13 @@ static mla_status parse_options(mla_handle *h, const char *options,
   return MLA_OK;
 }
 
+/* Of each thread: has it opened a handle? */
+static _Thread_local int opener;
+
+int planted_is_opener(void) {
+  return opener;
+}
+
 static mla_status open_device(int32_t device, const char *options,
                               mla_handle **handle, mla_error *err) {
   (void)device;
@@ -89,6 +96,7 @@ static mla_status open_device(int32_t device, const char *options,
     free(h);
     return st;
   }
+  opener = 1;
   *handle = h;
   return MLA_OK;
 }

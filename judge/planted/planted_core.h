@@ -79,6 +79,8 @@ mla_status planted_dispatch(const planted_call *c);
 const char *planted_refusal(const mla_problem *p);
 /* Has a handle been closed? */
 int planted_is_closed(void);
+/* Has this thread opened a handle? */
+int planted_is_opener(void);
 /* Workspace used, in floats; the last one is the fault's, if it needs one. */
 int64_t planted_scratch(int32_t fault, const mla_problem *p,
                         const mla_limits *limits);

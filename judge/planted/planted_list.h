@@ -115,6 +115,12 @@
   X(CLOSE_ALL, "close-all", "HONESTY", PLANTED_ANY, PLANTED_TRACES,            \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "closing one handle closes the device for others")                         \
+  X(THREAD_OPENER, "thread-opener", "HONESTY", PLANTED_ANY, PLANTED_TRACES,    \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "a run fails in another thread than the one that opened")                  \
+  X(THREAD_TABLE, "thread-table", "HONESTY", PLANTED_ANY, PLANTED_TRACES,      \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "factors that opening computes are 0 in other threads")                    \
   X(WS_OVERRUN, "ws-overrun", "WORKSPACE", PLANTED_ATTEND, PLANTED_TRACES,     \
     PLANTED_AS_IS, 64, 0, 8, 0,                                                \
     "a bytes are written beyond the declared workspace")                       \
@@ -618,6 +624,9 @@
   X(RACE_THREADS, "race-threads", "RACE", PLANTED_ATTEND, PLANTED_TRACES,      \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "partial results lie in memory that all runs share")                       \
+  X(RACE_STAGE, "race-stage", "RACE", PLANTED_ANY, PLANTED_TRACES,             \
+    PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
+    "results pass through memory that all runs share")                         \
   X(INVARIANCE_BATCH, "invariance-batch", "INVARIANCE", PLANTED_SEES,          \
     PLANTED_TRACES, PLANTED_AS_IS, 0, 0, 0, 0,                                 \
     "the order of summation follows the number of tokens in the batch")        \
