@@ -65,13 +65,20 @@ const bench_sweep *bench_sweep_named(const char *name);
 /* bench_report.c */
 typedef struct bench_run {
   const char *backend, *version, *device, *arch;
-  int threads; /* of the host; 0: a device's memory */
-  peaks peak;
+  int threads;        /* of the host; 0: a device's memory */
+  peaks first, again; /* before and behind the cases */
+  peaks peak;         /* the larger of both, which shares are of */
   bench_result *result;
   int count;
 } bench_run;
 void bench_print_begin(const bench_run *run);
 void bench_print_result(const bench_run *run, const bench_result *r);
+/* bench_peaks.c: the peaks measured once more. By how much did they move? 0.1:
+   the larger one of a limit is 10 % above the other. */
+void bench_peaks_again(bench_run *run, const peaks *again);
+double bench_peaks_moved(const bench_run *run);
+/* What they are now, and the shares of results that were printed before. */
+void bench_print_again(const bench_run *run);
 /* bench_table.c: what differs in length alone, side by side. */
 void bench_print_table(const bench_run *run);
 /* Texts, to be freed; NULL: no memory. */

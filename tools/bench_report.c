@@ -53,14 +53,14 @@ char *bench_csv(const bench_run *run) {
   text_buffer b = {0};
   text_add(&b,
            "case,state,kernel,runs,seconds_min,seconds_median,gflops,"
-           "gbytes_per_s,peak_share,error_budget\n");
+           "gbytes_per_s,peak_share,error_budget,peaks_moved\n");
   for (int i = 0; i < run->count; i++) {
     const bench_result *r = &run->result[i];
-    text_add(&b, "\"%s\",%s,%s,%d,%.9g,%.9g,%.6g,%.6g,%.4f,%.4f\n", r->id,
+    text_add(&b, "\"%s\",%s,%s,%d,%.9g,%.9g,%.6g,%.6g,%.4f,%.4f,%.4f\n", r->id,
              word_of(r->state), r->kernel, r->runs, r->seconds_min,
              r->seconds_median, rate(r->flops, r->seconds_min),
              rate(r->bytes, r->seconds_min), bench_peak_share(r, &run->peak),
-             r->ratio);
+             r->ratio, bench_peaks_moved(run));
   }
   return text_take(&b);
 }
@@ -78,12 +78,23 @@ static cJSON *json_machine(const bench_run *run) {
   return m;
 }
 
-static cJSON *json_peaks(const peaks *p) {
+static cJSON *json_peaks(const bench_run *run) {
+  const peaks *p = &run->peak;
+  const struct {
+    const char *key;
+    double value;
+  } parts[] = {{"gflops_before", run->first.flops * 1e-9},
+               {"gflops_behind", run->again.flops * 1e-9},
+               {"gbytes_per_s_before", run->first.bytes * 1e-9},
+               {"gbytes_per_s_behind", run->again.bytes * 1e-9},
+               {"moved", bench_peaks_moved(run)}};
   cJSON *j = cJSON_CreateObject();
   cJSON_AddNumberToObject(j, "gflops", p->flops * 1e-9);
   cJSON_AddStringToObject(j, "gflops_by", p->flops_by);
   cJSON_AddNumberToObject(j, "gbytes_per_s", p->bytes * 1e-9);
   cJSON_AddStringToObject(j, "gbytes_per_s_by", p->bytes_by);
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+    cJSON_AddNumberToObject(j, parts[i].key, parts[i].value);
   return j;
 }
 
@@ -109,7 +120,7 @@ static cJSON *json_result(const bench_run *run, const bench_result *r) {
 char *bench_json(const bench_run *run) {
   cJSON *root = cJSON_CreateObject();
   cJSON_AddItemToObject(root, "machine", json_machine(run));
-  cJSON_AddItemToObject(root, "peaks", json_peaks(&run->peak));
+  cJSON_AddItemToObject(root, "peaks", json_peaks(run));
   cJSON *list = cJSON_AddArrayToObject(root, "results");
   for (int i = 0; i < run->count; i++)
     cJSON_AddItemToArray(list, json_result(run, &run->result[i]));

@@ -35,11 +35,12 @@ static const char help[] =
     "  --html FILE        also write a page with the roofline\n"
     "\n"
     "Each case is judged before it is measured, on a sample of rows: a wrong\n"
-    "answer gets no time. The peaks are measured in the same run, the\n"
-    "host's with the widest vectors that its level has. A call's GFLOP are\n"
-    "those of a plain implementation, its GB what it must move at least. The\n"
-    "share is of whichever limit is nearer. On the host with one thread\n"
-    "(--options threads=1) processor time counts.\n"
+    "answer gets no time. The peaks are measured in the same run, before\n"
+    "and behind the cases, the host's with the widest vectors that its level\n"
+    "has; the larger ones count. A call's GFLOP are those of a plain\n"
+    "implementation, its GB what it must move at least. The share is of\n"
+    "whichever limit is nearer. On the host with one thread (--options\n"
+    "threads=1) processor time counts.\n"
     "\n"
     "exit codes: 0 all measured that is supported, 1 a wrong answer, 2 usage,\n"
     "3 environment, 77 nothing was supported\n";
@@ -157,7 +158,7 @@ static int threads_of(const char *options) {
   return threads > 0 ? threads : peak_threads();
 }
 
-static void look(const bench_options *o, const bench_how *how, int on_device,
+static void look(const bench_options *o, const bench_how *how,
                  mla_device_info *info, bench_run *run) {
   const mla_backend *b = mla_device_backend(o->target.device);
   memset(info, 0, sizeof *info);
@@ -167,14 +168,34 @@ static void look(const bench_options *o, const bench_how *how, int on_device,
   run->version = b->version ? b->version : "";
   run->device = info->name;
   run->arch = info->arch;
-  if (on_device) {
-    peaks_of_device(o->target.device, how, &run->peak);
-    return;
-  }
-  char level[32];
   run->threads = how->threads;
-  peaks_of_host(run->threads, option_of(o->target.options, "isa", level),
-                &run->peak);
+}
+
+static peaks measure_peaks(const bench_options *o, const bench_how *how) {
+  char level[32];
+  peaks p;
+  if (how->threads)
+    peaks_of_host(how->threads, option_of(o->target.options, "isa", level), &p);
+  else
+    peaks_of_device(o->target.device, how, &p);
+  return p;
+}
+
+/* Lines are printed as soon as they are known, with shares of the first peaks;
+   what follows is of both. */
+static void bench_all(const bench_options *o, const case_list *list,
+                      const bench_how *how, int text, bench_run *run) {
+  run->peak = run->first = measure_peaks(o, how);
+  if (text) bench_print_begin(run);
+  for (int i = 0; i < list->count; i++) {
+    bench_case(o->target.device, list->id[i], how, &run->result[i]);
+    run->count = i + 1;
+    if (text) bench_print_result(run, &run->result[i]);
+  }
+  peaks again = measure_peaks(o, how);
+  bench_peaks_again(run, &again);
+  if (text) bench_print_again(run);
+  if (text) bench_print_table(run);
 }
 
 static int exit_code(const bench_run *run) {
@@ -210,14 +231,8 @@ static int measure(const bench_options *o, const case_list *list) {
   memset(&run, 0, sizeof run);
   run.result = calloc((size_t)list->count, sizeof *run.result);
   if (!run.result) return EXIT_ENVIRONMENT;
-  look(o, &how, on_device, &info, &run);
-  if (text) bench_print_begin(&run);
-  for (int i = 0; i < list->count; i++) {
-    bench_case(o->target.device, list->id[i], &how, &run.result[i]);
-    run.count = i + 1;
-    if (text) bench_print_result(&run, &run.result[i]);
-  }
-  if (text) bench_print_table(&run);
+  look(o, &how, &info, &run);
+  bench_all(o, list, &how, text, &run);
   int code = exit_code(&run);
   if (!write_files(o, &run)) code = EXIT_ENVIRONMENT;
   for (int i = 0; i < run.count; i++) free(run.result[i].id);

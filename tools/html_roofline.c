@@ -158,7 +158,10 @@ char *bench_html(const bench_run *run) {
   text_data(&b, run->peak.flops_by);
   text_add(&b, "), %.1f GB/s (", run->peak.bytes * 1e-9);
   text_data(&b, run->peak.bytes_by);
-  text_add(&b, ").</figcaption></figure>\n");
+  text_add(&b,
+           "); the larger of what was measured before and behind the cases, "
+           "which differ by %.1f %%.</figcaption></figure>\n",
+           100 * bench_peaks_moved(run));
   add_table(&b, run);
   html_end(&b);
   return text_take(&b);

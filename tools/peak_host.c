@@ -38,9 +38,10 @@ int peak_threads(void) {
 
 /* ------------------------------------------------------------ multiply-add */
 
-enum { CHAINS = 16, PLAIN = 4, REPEATS = 5 };
+/* Short pieces, and many: on a busy machine some are not disturbed. */
+enum { CHAINS = 16, PLAIN = 4, REPEATS = 20 };
 #define ENOUGH                                                  \
-  0.02 /* seconds of one measurement; an emulator has them soon \
+  0.01 /* seconds of one measurement; an emulator has them soon \
         */
 
 static float plain_chains(int64_t steps) {
@@ -114,11 +115,26 @@ static double chain_rate(const chain_kind *kind, int threads, int64_t steps,
   return (double)threads * kind->lanes * 2.0 * (double)steps / *seconds;
 }
 
+/* Steps that one thread has work in for long enough, by its own processor time:
+   where others have the processor, time passes without any work. */
+static int64_t enough_steps(const chain_kind *kind) {
+  struct timespec t;
+  double start, seconds, sum = 0;
+  int64_t steps = 1000;
+  do {
+    steps *= 2;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    start = (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+    sum += (double)kind->run(steps);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    seconds = (double)t.tv_sec + (double)t.tv_nsec * 1e-9 - start;
+  } while (seconds < ENOUGH && sum >= 0);
+  return steps;
+}
+
 static double multiply_adds(const chain_kind *kind, int threads) {
   double best = 0, seconds = 0;
-  int64_t steps = 1000;
-  while (chain_rate(kind, threads, steps, &seconds) >= 0 && seconds < ENOUGH)
-    steps *= 2;
+  int64_t steps = enough_steps(kind);
   for (int i = 0; i < REPEATS; i++) {
     double rate = chain_rate(kind, threads, steps, &seconds);
     if (rate > best) best = rate;
@@ -128,7 +144,7 @@ static double multiply_adds(const chain_kind *kind, int threads) {
 
 /* ------------------------------------------------------------------- reads */
 
-enum { READ_BYTES = 512 << 20, BLOCK = 1 << 16 };
+enum { READ_BYTES = 512 << 20, BLOCK = 1 << 16, READS = 6 };
 
 static double sum_of(const double *x, int64_t n) {
   double s[8] = {0};
@@ -148,7 +164,7 @@ static double reads(int threads) {
   for (int64_t b = 0; b < blocks; b++)
     memset(x + b * BLOCK, 0, BLOCK * sizeof *x);
   double total = 0;
-  for (int i = 0; i < REPEATS && total < 1; i++) {
+  for (int i = 0; i < READS && total < 1; i++) {
     double start = seconds_now(threads), sum = 0;
 #ifdef _OPENMP
 #pragma omp parallel for num_threads(threads) schedule(static) \

@@ -11,7 +11,11 @@ expect 0 bench --milliseconds 1 --case "$small" \
   --json "$work/b.json" --csv "$work/b.csv" --html "$work/b.html"
 has out "$small"
 has out 'f32 multiply-adds'
+grep -q '^peaks behind the cases:  [0-9.]* GFLOP/s ([-+].*%)  [0-9.]* GB/s (' \
+  "$work/out" || fail 'the peaks are not measured again'
 [ "$(wc -l <"$work/b.csv")" = 2 ] || fail 'the CSV has not two lines'
+head -n 1 "$work/b.csv" | grep -q 'peaks_moved$' ||
+  fail 'the CSV does not say by how much the peaks moved'
 grep -q '<svg' "$work/b.html" || fail 'the page has no picture'
 ! grep -q '<script\|http:' "$work/b.html" || fail 'the page asks for more'
 if [ -n "$python" ]; then
@@ -20,7 +24,14 @@ import json, sys
 b = json.load(open(sys.argv[1]))
 assert b["machine"]["backend"] == "cpu" and b["machine"]["threads"] >= 1
 assert b["peaks"]["gflops"] > 0 and b["peaks"]["gbytes_per_s"] > 0
+for key in ("gflops", "gbytes_per_s"):
+    both = [b["peaks"][key + when] for when in ("_before", "_behind")]
+    assert b["peaks"][key] == max(both) and min(both) > 0
+    assert b["peaks"]["moved"] >= max(both) / min(both) - 1 - 1e-9
 (r,) = b["results"]
+# the share is of the larger ones
+assert abs(r["peak_share"] / max(r[k] / b["peaks"][k] for k in
+           ("gflops", "gbytes_per_s")) - 1) < 1e-6
 for key in ("seconds_min", "seconds_median", "gflops", "gbytes_per_s",
             "peak_share"):
     assert r[key] > 0, key
@@ -55,9 +66,10 @@ expect 0 bench --milliseconds 1 --rotate 1 --case \
   'decode:bf16:b1,h3,q1,page16,l64,r16,len=50' 'matmul:f32:m2,n40,k64' \
   'q_absorb:bf16:n2,h2,l64,p16' 'v_expand:bf16:n2,h2,l64,v16'
 has out 'share of the nearer peak   len        40  len       190'
-[ "$(grep -c 'decode:bf16:b2,h3,q1,page16' "$work/out")" = 3 ] ||
+grep '^decode:' "$work/out" >"$work/lines" # shares of the larger peaks are not
+[ "$(grep -c 'decode:bf16:b2,h3,q1,page16' "$work/lines")" = 3 ] ||
   fail 'two lengths are not one line'
-[ "$(grep -c 'decode:bf16:b1,h3,q1,page16' "$work/out")" = 1 ] ||
+[ "$(grep -c 'decode:bf16:b1,h3,q1,page16' "$work/lines")" = 1 ] ||
   fail 'a line that has one length alone is there twice'
 
 # a wrong answer gets no time
