@@ -68,10 +68,12 @@ static void write_logits(const index_state *s, int64_t token, int64_t n) {
   const mla_tensor *t = planted_arg(s->c, MLA_T_LOGITS);
   if (!t) return;
   int64_t at = row_at(s->c, t, token);
+  int stays = FAULT(s->c, INDEXER_MANY) && token >= s->c->a;
   for (int64_t j = 0; j < t->shape[1]; j++) {
     if (j >= n && FAULT(s->c, INDEXER_HIDDEN)) return;
-    mla_put(t->data, t->dtype, at + j,
-            j < n ? (double)s->logit[j] : -(double)INFINITY);
+    double x = j < n ? (double)s->logit[j] : -(double)INFINITY;
+    if (stays) x = mla_get(t->data, t->dtype, mla_at2(t, token - 1, j));
+    mla_put(t->data, t->dtype, at + j, x);
   }
 }
 

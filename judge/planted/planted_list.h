@@ -226,6 +226,9 @@
   X(HEADS_DROP, "heads-drop", "HEADS", PLANTED_HEADED, PLANTED_SHOWS,          \
     PLANTED_TILES, 16, 0, 6, 0,                                                \
     "heads past the last whole group of a are not computed")                   \
+  X(HEADS_EXACT, "heads-exact", "HEADS", PLANTED_DECODE,                       \
+    PLANTED_SHOWS | PLANTED_FULL, PLANTED_AS_IS, 32, 0, 32, 0,                 \
+    "with exactly a heads values of scaled caches are 0")                      \
   X(HEADS_WRAP, "heads-wrap", "HEADS", PLANTED_HEADED, PLANTED_SHOWS,          \
     PLANTED_TILES, 16, 0, 5, 0, "head h uses the query of head h mod a")       \
   X(HEADS_GROUP, "heads-group", "HEADS", PLANTED_DECODE,                       \
@@ -404,6 +407,9 @@
   X(HEADDIM_V, "headdim-v", "HEADDIM", PLANTED_ATTEND,                         \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_TILES, 32, 0, 20, 0,                 \
     "value columns past the last whole a are left 0")                          \
+  X(HEADDIM_ROWS, "headdim-rows", "HEADDIM", PLANTED_DECODE,                   \
+    PLANTED_SHOWS | PLANTED_FULL, PLANTED_AS_IS, 320, 0, 320, 0,               \
+    "keys of a columns and more tokens than requests give values 0")           \
   X(STRIDES_DENSE, "strides-dense", "STRIDES", PLANTED_SEES, PLANTED_SHOWS,    \
     PLANTED_AS_IS, 0, 0, 0, 0, "strides of q are recomputed from its shape")   \
   X(STRIDES_ORDER, "strides-order", "STRIDES", PLANTED_ATTEND, PLANTED_SHOWS,  \
@@ -534,6 +540,9 @@
   X(INDEXER_HEADS, "indexer-heads", "INDEXER", PLANTED_INDEX, PLANTED_SHOWS,   \
     PLANTED_TILES, 2, 0, 4, 0,                                                 \
     "heads past the last whole group of a do not count")                       \
+  X(INDEXER_MANY, "indexer-many", "INDEXER", PLANTED_INDEX,                    \
+    PLANTED_SHOWS | PLANTED_FULL, PLANTED_AS_IS, 64, 0, 64, 0,                 \
+    "tokens past the first a get the logits of the one before")                \
   X(INDEXER_EMPTY, "indexer-empty", "EMPTY-ROW", PLANTED_INDEX, PLANTED_SHOWS, \
     PLANTED_AS_IS, 0, 0, 0, 0, "rows that see no position are not written")    \
   X(INDEXER_RELU, "indexer-relu", "INDEXER", PLANTED_INDEX, PLANTED_SHOWS,     \

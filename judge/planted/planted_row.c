@@ -181,6 +181,16 @@ static void let_others_run(const planted_call *c) {
   if (FAULT(c, RACE_THREADS)) nanosleep(&moment, NULL);
 }
 
+/* Is it a shape that a path of its own serves, and gives nothing for? */
+static int is_lost(const planted_call *c, const planted_keys *keys) {
+  const mla_tensor *lens = planted_arg(c, MLA_T_SEQ_LENS);
+  int64_t tokens = planted_arg(c, MLA_T_Q)->shape[0];
+  if (FAULT(c, HEADS_EXACT))
+    return c->p->num_heads == c->a && planted_scaled(c);
+  return FAULT(c, HEADDIM_ROWS) && keys->dk == c->a && lens &&
+         tokens > lens->shape[0];
+}
+
 void planted_attend(const planted_call *c, const planted_row *row,
                     const planted_keys *keys, const planted_range *ranges,
                     int32_t range_count, float *scores) {
@@ -203,5 +213,6 @@ void planted_attend(const planted_call *c, const planted_row *row,
     memset(out, 0, sizeof out);
     lse = 0;
   }
+  if (is_lost(c, keys)) memset(out, 0, sizeof out);
   planted_store(c, row, dv, out, lse);
 }
