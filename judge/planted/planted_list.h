@@ -76,6 +76,12 @@
   X(SPLIT_TYPE, "split-type", "SPLIT-REDUCE", PLANTED_ATTEND,                  \
     PLANTED_SHOWS | PLANTED_ROWS, PLANTED_BITS, 8, 0, 6, 0,                    \
     "partial results pass through types of a bits of mantissa")                \
+  X(RESCALE_SUM, "rescale-sum", "SPLIT-REDUCE", PLANTED_ATTEND,                \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_TILES, 16, 0, 8, 0,                  \
+    "the sum so far is not rescaled to the maximum of the next a keys")        \
+  X(RESCALE_VALUES, "rescale-values", "SPLIT-REDUCE", PLANTED_ATTEND,          \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_TILES, 16, 0, 8, 0,                  \
+    "the values so far are not rescaled to the maximum of the next a keys")    \
   X(PAD_NAN, "pad-nan", "GRAPH-PAD", PLANTED_ATTEND, PLANTED_SHOWS,            \
     PLANTED_AS_IS, 0, 0, 0, 0,                                                 \
     "NaN is written into rows past query_start_loc's end")                     \
@@ -598,6 +604,9 @@
     "what is subnormal in the cache is written as 0")                          \
   X(WRITE_AWAY, "write-away", "RANGE", PLANTED_WRITE, PLANTED_SHOWS,           \
     PLANTED_AS_IS, 0, 0, 0, 0, "ties are rounded away from zero")              \
+  X(OUT_CUT, "out-cut", "RANGE", PLANTED_ATTEND | PLANTED_MERGE,               \
+    PLANTED_SHOWS | PLANTED_ROWS, PLANTED_AS_IS, 0, 0, 0, 0,                   \
+    "out is cut off to its type, not rounded")                                 \
   X(ROW_TAIL, "row-tail", "STRIDES",                                           \
     PLANTED_WRITE | PLANTED_READ | PLANTED_COPY, PLANTED_SHOWS, PLANTED_TILES, \
     16, 0, 8, 0, "bytes of an entry past its last whole a are left")           \

@@ -100,6 +100,15 @@ static int is_late(const planted_call *c, const planted_row *row) {
   return runs++ * 2654435761u >> 31;
 }
 
+/* Element i of out; a fault drops the bits that the type has not. */
+static void store_value(const planted_call *c, const mla_tensor *t, int64_t i,
+                        float x) {
+  mla_put(t->data, t->dtype, i, (double)x);
+  if (!FAULT(c, OUT_CUT) || mla_dtype_bits(t->dtype) != 16) return;
+  if (fabs(mla_get(t->data, t->dtype, i)) > fabs((double)x))
+    ((uint16_t *)t->data)[i]--;
+}
+
 void planted_store(const planted_call *c, const planted_row *row, int32_t dv,
                    float *out, float lse) {
   const mla_tensor *t = planted_arg(c, MLA_T_OUT);
@@ -113,8 +122,7 @@ void planted_store(const planted_call *c, const planted_row *row, int32_t dv,
   int64_t at = mla_at3(t, row->token, row->head, 0);
   if (FAULT(c, STRIDES_OUT))
     at = (row->token * t->shape[1] + row->head) * t->shape[2];
-  for (int32_t d = 0; d < dv; d++)
-    mla_put(t->data, t->dtype, at + d, (double)out[d]);
+  for (int32_t d = 0; d < dv; d++) store_value(c, t, at + d, out[d]);
   store_lse(c, row, lse);
 }
 

@@ -74,6 +74,22 @@ float planted_rounded(float x, int32_t bits) {
   return ldexpf(rintf(ldexpf(m, bits)), e - bits);
 }
 
+static float max_of(const float *s, int64_t n) {
+  float m = -INFINITY;
+  for (int64_t j = 0; j < n; j++) m = s[j] > m ? s[j] : m;
+  return m;
+}
+
+/* The running maximum of a kernel that takes keys tile by tile: what a key's
+   weight stays relative to when nobody rescales. */
+static float running_max(const planted_call *c, const float *s, int64_t i,
+                         int64_t n, float max) {
+  if (i % c->a) return max;
+  int64_t tile = n - i < c->a ? n - i : c->a;
+  float here = max_of(s + i, tile);
+  return i == 0 || here > max ? here : max;
+}
+
 static float weight_of(const planted_call *c, float score, float max) {
   float p = expf(FAULT(c, RANGE_NO_MAX) ? score : score - max);
   return FAULT(c, HONESTY_NUMERICS) ? planted_rounded(p, c->a) : p;
@@ -88,18 +104,13 @@ static int times(const planted_call *c, const planted_row *row, int64_t j) {
   return 1;
 }
 
-static float max_of(const float *s, int64_t n) {
-  float m = -INFINITY;
-  for (int64_t j = 0; j < n; j++) m = s[j] > m ? s[j] : m;
-  return m;
-}
-
 /* Sums of a block of keys are kept apart: no long chain of additions. */
 static void sum_range(const planted_call *c, const planted_row *row,
                       const planted_keys *keys, planted_range r, const float *s,
                       float max, float *acc, float *total) {
-  float block[1024], block_sum = 0;
+  float block[1024], block_sum = 0, running = max;
   int32_t dv = keys->dv, cut = dv;
+  int tiled = FAULT(c, RESCALE_SUM) || FAULT(c, RESCALE_VALUES);
   int64_t step = FAULT(c, INVARIANCE_BATCH) ? row->visible % 7 + 8 : BLOCK;
   if (FAULT(c, INVARIANCE_BATCH)) step += planted_arg(c, MLA_T_Q)->shape[0] % 5;
   if (FAULT(c, INVARIANCE_PLACE)) step = 8 + row->token % 5;
@@ -109,9 +120,15 @@ static void sum_range(const planted_call *c, const planted_row *row,
   if (FAULT(c, VDIM_NARROW) && cut > keys->dk) cut = keys->dk;
   memset(block, 0, sizeof block);
   for (int64_t j = r.lo; j < r.hi; j++) {
-    float p = weight_of(c, s[j - r.lo], max) * (float)times(c, row, j);
+    float count = (float)times(c, row, j);
+    float p = weight_of(c, s[j - r.lo], max) * count, in_sum = p;
+    if (tiled) {
+      running = running_max(c, s, j - r.lo, r.hi - r.lo, running);
+      float left = weight_of(c, s[j - r.lo], running) * count;
+      *(FAULT(c, RESCALE_SUM) ? &in_sum : &p) = left;
+    }
     const float *v = keys->v + j * keys->v_stride;
-    block_sum += p;
+    block_sum += in_sum;
     for (int32_t d = 0; d < cut; d++) block[d] += p * v[d];
     if ((j - r.lo) % step == step - 1 || j == r.hi - 1) {
       *total += block_sum;
