@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import traceback
+from collections.abc import Mapping
 
 from .batch import Batch
 from .case import Case, Unsupported
@@ -66,6 +67,32 @@ def _many(value):
     return [value] if isinstance(value, str) else list(value)
 
 
+def _narrowed(ops, only):
+    """Patterns of what both name: the longer of two, if it begins so."""
+    if not ops or not only:
+        return ops or only
+    pairs = [sorted((a, b), key=len) for a in ops for b in only]
+    both = [longer for shorter, longer in pairs if longer.startswith(shorter)]
+    if not both:
+        raise ValueError(f"no case is of op {ops} and of only {only}")
+    return both
+
+
+def _outputs(case, result):
+    """What the function returned, as it is stored."""
+    given = result if isinstance(result, Mapping) else {}
+    missing = [name for name in case.outputs if name not in given]
+    if missing:
+        raise ValueError(
+            f"the function returned no {' and no '.join(missing)}: a dict with "
+            f"{', '.join(case.outputs)} is asked for"
+        )
+    return {
+        name: (case.stored(name, result[name]), case.dtype(name))
+        for name in case.outputs
+    }
+
+
 def _answer_batch(function, batch, exceptions):
     try:
         batch.save(function(batch))
@@ -78,11 +105,7 @@ def _answer_batch(function, batch, exceptions):
 def _answer(function, case, folder, metadata, exceptions):
     path = os.path.join(folder, case.name + ".out.safetensors")
     try:
-        result = function(case)
-        outputs = {
-            name: (case.stored(name, result[name]), case.dtype(name))
-            for name in case.outputs
-        }
+        outputs = _outputs(case, function(case))
     except (Unsupported, NotImplementedError) as why:
         reason = str(why) or "no reason is given"
         save(path, {}, {"mla-unsupported": reason})
@@ -133,7 +156,8 @@ def judge(
 ):
     """Calls function(case) for each case and has the answers judged.
 
-    op, only    parts of the profile: "decode", ["decode:bf16", "merge"]
+    op, only    parts of the profile: "decode", ["decode:bf16", "merge"]; of
+                both, what both name
     cases       names of cases instead of a profile
     seed        another seed for all data
     numerics    what the function admits to, e.g. {"u_p": 2**-8}: members of
@@ -149,7 +173,7 @@ def judge(
     tool = _find_tool(tool)
     select = [] if cases else ["--profile", profile]
     for option, values in (
-        ("--only", _many(op) + _many(only)),
+        ("--only", _narrowed(_many(op), _many(only))),
         ("--case", _many(cases)),
         ("--seed", [] if seed is None else [str(seed)]),
     ):

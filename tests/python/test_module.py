@@ -84,6 +84,30 @@ class Judging(unittest.TestCase):
         self.assertFalse(verdict)
         self.assertIn("bf16 is asked for", str(verdict))
 
+    def test_a_missing_output_is_named(self):
+        def without_lse(case):
+            return {"out": decode(case)["out"]}
+
+        def a_tuple(case):
+            return tuple(decode(case).values())
+
+        verdict = mlacheck.judge(without_lse, cases=CASES[:1])
+        self.assertIn("returned no lse: a dict with out, lse", str(verdict))
+        verdict = mlacheck.judge(a_tuple, cases=CASES[:1])
+        self.assertIn("returned no out and no lse", str(verdict))
+
+    def test_op_and_only_narrow_each_other(self):
+        seen = set()
+
+        def looked_at(case):
+            seen.add(case.id.rsplit(":", 1)[0])
+            raise mlacheck.Unsupported("looked at")
+
+        mlacheck.judge(looked_at, op="merge", only=["merge:f32", "decode:f16"])
+        self.assertEqual(seen, {"merge:f32"})
+        with self.assertRaises(ValueError):
+            mlacheck.judge(looked_at, op="merge", only="decode:f16")
+
     def test_bits_are_taken_as_they_are(self):
         def as_bits(case):
             rows = decode(case)
