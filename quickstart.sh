@@ -185,6 +185,14 @@ judge() {
   failed="$failed $backend"
 }
 
+# Backends that were built and not judged: a GPU whose driver is not found
+# must not look as if it had passed.
+without_device() {
+  $mlacheck info </dev/null | awk '
+    /^[a-z]/ { name = $1 }
+    /^ +no device/ { sub(/^ +/, ""); print "  not judged: " name ", " $0 }'
+}
+
 # One by one, so that one backend's failure does not hide another's.
 judge_all() {
   mlacheck=build/release/tools/mlacheck
@@ -204,6 +212,7 @@ judge_all() {
   fi
   # shellcheck disable=SC2086
   say "PASSED: $(echo $backends | sed 's/ / and /g')"
+  without_device
   cat <<X
 
 Every answer of these backends was within the error that its arithmetic
