@@ -1,13 +1,15 @@
-# mla_add_port(NAME SOURCES a.c ... [LIBRARIES ...] [ONLY PATTERN ...])
+# mla_add_port(NAME SOURCES a.c ... [LIBRARIES ...] [ONLY PATTERN ...]
+#              [WAIVERS known.json])
 # Builds a port as the plugin libNAME.so from sources that include
 # mla/backend.h, and adds the test NAME_conformance: the verdict of mlacheck.
 # ONLY is what the port claims to serve, as in `mlacheck run --only`; without
-# it the claim is all of profile smoke. Without mlacheck the plugin is built
-# all the same, and the test fails: nothing passes by absence. --required makes
-# "nothing was applicable" exit code 1: many test runners count 77, which it is
-# otherwise, as skipped.
+# it the claim is all of profile smoke. WAIVERS names a file of known failures
+# (docs/conformance.md), from the source directory. Without mlacheck the plugin
+# is built all the same, and the test fails: nothing passes by absence.
+# --required makes "nothing was applicable" exit code 1: many test runners count
+# 77, which it is otherwise, as skipped.
 function(mla_add_port name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;ONLY" ${ARGN})
+  cmake_parse_arguments(arg "" "WAIVERS" "SOURCES;LIBRARIES;ONLY" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_SOURCES)
     message(FATAL_ERROR "mla_add_port(${name} SOURCES ...): "
       "no sources, or not understood: ${arg_UNPARSED_ARGUMENTS}")
@@ -27,6 +29,10 @@ function(mla_add_port name)
   set(claim "")
   if(arg_ONLY)
     set(claim --only ${arg_ONLY})
+  endif()
+  if(arg_WAIVERS)
+    get_filename_component(known ${arg_WAIVERS} ABSOLUTE)
+    list(APPEND claim --waivers ${known})
   endif()
   add_test(NAME ${name}_conformance
     COMMAND ${check} run --required --plugin $<TARGET_FILE:${name}> ${claim})

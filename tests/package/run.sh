@@ -87,6 +87,25 @@ if [ -n "$tool" ]; then
   quietly ctest --test-dir "$work/port-build" --no-tests=error \
     --output-on-failure
   say 'mlacheck passes the template'
+  # What a claim lacks can be waived, with a link.
+  sed 's/ONLY decode:f32/ONLY decode:f32 merge:f32 WAIVERS known.json/' \
+    "$prefix/share/mla/template/CMakeLists.txt" >"$work/port/CMakeLists.txt"
+  for waived in merge:bf16 merge:f32; do
+    cat >"$work/port/known.json" <<X
+{"format": "mla-waivers", "version": 1, "waivers": [
+  {"case": "$waived:*", "link": "https://example.org/issues/7"}]}
+X
+    code=0
+    cmake -S "$work/port" -B "$work/port-build" >"$work/log" 2>&1 &&
+      ctest --test-dir "$work/port-build" --no-tests=error \
+        --output-on-failure >>"$work/log" 2>&1 || code=1
+    [ "$code" = "$([ $waived = merge:f32 ] && echo 0 || echo 1)" ] || {
+      say "with $waived waived the test of a port without merge gives $code"
+      cat "$work/log"
+      exit 1
+    }
+  done
+  say 'what is waived fails no port, what is not does'
   # A claim of nothing (what smoke lets a port leave out, and it does) fails,
   # even where the runner takes 77 for skipped; and a port without mlacheck
   # fails too.
