@@ -339,6 +339,7 @@ static const mla_key_use index_uses[] = {
     USE(MLA_K_SPARE, 0, 0, MAX32, 2),
     USE(MLA_K_GAP, 0, 0, INT64_MAX / 16, 0),
     USE(MLA_K_TAIL, 0, 0, MAX32, 0),
+    USE(MLA_K_LIMIT, 0, 0, MAX32, 0),
     USE_FLAG(MLA_K_LOOSE),
     USE_FLAG(MLA_K_REPLAY),
     USE_FLAG(MLA_K_CROWD),

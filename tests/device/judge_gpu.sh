@@ -61,8 +61,8 @@ decode:fp8_ds_mla:b140,h1,q1,page64,len=200,topk=192
 decode:bf16:b140,h1,q1,page16,len=200
 decode:bf16:b1,h64,q1,page64,len=200,limit=32768
 index:fp8_index:b1,h1,q2,page64,len=20000,topk=300
-index:fp8_index:b1,h1,q1,page64,len=66000,topk=512
-index:fp8_index:b1,h1,q1,page64,len=66000,topk=512,dist=equal"
+index:fp8_index:b2,h1,q1,page64,len=9000+700,topk=512,limit=66000
+index:fp8_index:b1,h1,q1,page64,len=9000,topk=512,dist=equal,limit=66000"
 
 # These and smoke in pieces of six cases, the costly ones dealt out first.
 # Racecheck does not end where two threads launch at once (crowd), and says
