@@ -4,8 +4,8 @@
  *
  * Numbers are counted in 2048 bins of equal width between the least and the
  * largest; what lies in the bin of the k-th is gathered, unless it is much, and
- * counted again by digits of its bits. Whole numbers come to the same in any
- * order. NaN is taken for -infinity.
+ * compared with each other, or counted again by digits of its bits. Whole
+ * numbers come to the same in any order. NaN is taken for -infinity.
  */
 #ifndef MLA_SM80_TOPK_H
 #define MLA_SM80_TOPK_H
@@ -101,10 +101,11 @@ MLA_DEV void sm80_topk_sum(uint32_t (&v)[N],
   }
 }
 
-/* The largest of a warp's numbers, none of which is NaN. */
+/* What mla_ordered() made whole. */
 MLA_DEV float sm80_topk_number(uint32_t ordered) {
   return __uint_as_float(ordered >> 31 ? ordered & 0x7fffffffu : ~ordered);
 }
+/* The largest of a warp's numbers, none of which is NaN. */
 MLA_DEV float sm80_topk_most(float x) {
   return sm80_topk_number(SM80_MOST(mla_ordered(x)));
 }
