@@ -2,16 +2,18 @@
 # What the levels of the CPU backend that this machine runs are worth:
 #   tests/device/judge_cpu.sh BUILD_FOLDER [OUT_FOLDER, else $OUT] [MINUTES]
 # For each: its unit tests' kernels, the full profile (the reference computes
-# once, for the first level), and the benchmark on one and on all cores, alone
-# on the machine. OUT gets summary.txt and logs.tar.gz. Below 8 minutes on 16
-# cores of Sapphire Rapids; what would take longer is cut off, and said so.
+# once, for the first level), and the benchmark's sweeps but lengths (scale_cpu),
+# alone on the machine. OUT gets summary.txt and logs.tar.gz. Some 10 minutes on
+# 16 cores of Sapphire Rapids, half of them for each of STAGES, "speed full"
+# unless told; what would take longer is cut off, and said so.
 set -u
 build=${1:?build folder}
 out=${2:-${OUT:?folder for the results}}
-minutes=${3:-8}
+minutes=${3:-12}
 mlacheck=$build/tools/mlacheck
 summary=$out/summary.txt
 threads=$(nproc)
+stages=${STAGES:-speed full}
 start=$(date +%s)
 logs=$(mktemp -d)
 mkdir -p "$out"
@@ -19,8 +21,8 @@ mkdir -p "$out"
 left() { # seconds of all that may be used, at most $1 of them
   rest=$((start + minutes * 60 - $(date +%s)))
   [ $rest -lt "$1" ] || rest=$1
-  [ $rest -gt 1 ] || rest=1
-  echo $rest
+  [ "$rest" -gt 1 ] || rest=1
+  echo "$rest"
 }
 
 levels=
@@ -52,25 +54,37 @@ judge() { # LEVEL
     "$(tail -n 1 "$logs/full-$1.txt")" >>"$summary"
 }
 
+speed() { # LEVEL THREADS SWEEP...
+  level=$1 n=$2
+  shift 2
+  log=$logs/bench-$level-$n-$1.txt
+  OMP_PROC_BIND=close OMP_PLACES=cores timeout "$(left 60)" "$mlacheck" \
+    bench --backend cpu --cpu-mask "$level" --options "threads=$n" \
+    --milliseconds 60 --sweep "$@" >"$log" 2>&1
+  status=$?
+  {
+    echo "--- $level, $n threads, $*: exit $status"
+    cat "$log"
+  } >>"$summary"
+}
+
 # Speed first: it wants the machine for itself.
-for level in $levels; do
-  [ "$level" != portable ] || continue
-  for n in 1 "$threads"; do
-    OMP_PROC_BIND=close OMP_PLACES=cores timeout "$(left 60)" "$mlacheck" \
-      bench --backend cpu --cpu-mask "$level" --options "threads=$n" \
-      --sweep decode prefill >"$logs/bench-$level-$n.txt" 2>&1
-    status=$?
-    {
-      echo "--- $level, $n threads: exit $status"
-      cat "$logs/bench-$level-$n.txt"
-    } >>"$summary"
+if [ "${stages#*speed}" != "$stages" ]; then
+  for level in $levels; do
+    [ "$level" != portable ] || continue
+    speed "$level" 1 decode prefill
+    speed "$level" "$threads" decode prefill
+    speed "$level" "$threads" memory ragged
+    speed "$level" 2 formats
   done
-done
+fi
 
 kept=$(mktemp -d)
-for level in $levels; do
-  judge "$level"
-done
+if [ "${stages#*full}" != "$stages" ]; then
+  for level in $levels; do
+    judge "$level"
+  done
+fi
 tar -C "$logs" -czf "$out/logs.tar.gz" .
 rm -rf "$kept" "$logs"
 echo "all: $(($(date +%s) - start)) s" >>"$summary"
